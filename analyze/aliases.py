@@ -1,9 +1,8 @@
 """Ids that stand for older ids of the same case: joins them, takes them apart, tells of them.
 
-A rename is a case with the content of one that is gone: found by its case_hash, and joined by
-nobody yet. `CaseIds` holds every id that a case of a suite ever had, for whoever has a name from
-outside the lake. The lines are those of `analyze alias`, and of every other command that names a
-rename.
+A rename is a new case with the content of one that is gone: found by its case_hash, and not yet
+joined. `CaseIds` holds every id that a case of a suite ever had, to look up names from outside the
+lake. The lines are printed by `analyze alias` and by every other command that names a rename.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from analyze.lake.content_ids import ASKED, AskedId, alike, asked_ids
+from analyze.lake.content_ids import ASKED, CaseIdUse, asked_ids, same_content
 from analyze.query.ensure_synced import disk_errors
-from analyze.query.run_ref import MOST_NAMED, require_suite
+from analyze.query.run_ref import MAX_NAMED, require_suite
 from analyze.render.numbers import moment, whole
 from analyze.render.text import UNLIMITED, Column, line_of, table
 from schemas.errors import ConfigError, Problem, nearest, runs_flag
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 Entry = TypeVar("Entry", "Acknowledged", "Quarantined")
 
-MOST_RENAMES = 5
+MAX_RENAMES = 5
 """Renames that a command names which is about something else."""
 
 COLUMNS = (Column("old id"), Column("case"), Column("since"), Column("by"), Column("not in"))
@@ -39,7 +38,7 @@ UNCHANGED = "nothing was joined or taken apart"
 BY = {"person": "a person", "prompt_list": "its prompt list"}
 
 
-def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...]:
+def renames_among(asked: Iterable[CaseIdUse], runs_dir: Path) -> tuple[Rename, ...]:
     """Return which id follows which with the same content, in order of suite and new id.
 
     Args:
@@ -48,7 +47,7 @@ def renames_among(asked: Iterable[AskedId], runs_dir: Path) -> tuple[Rename, ...
     """
     found = {
         (after.suite_id, after.case_id, before.case_id)
-        for ids in alike(asked)
+        for ids in same_content(asked)
         for before, after in pairwise(ids)
     }
     return tuple(
@@ -92,7 +91,7 @@ def join_cases(session: Session, suite_id: str, old: str, new: str) -> bool:
         return join(session.lake, suite_id, [Join(old, new)], "person") > 0
 
 
-def take_cases_apart(session: Session, suite_id: str, old: str, new: str) -> None:
+def separate_cases(session: Session, suite_id: str, old: str, new: str) -> None:
     """Let an id stand for itself again.
 
     Raises:
@@ -101,7 +100,7 @@ def take_cases_apart(session: Session, suite_id: str, old: str, new: str) -> Non
         AnalyzeError: the lake cannot be written.
     """
     require_suite(session, suite_id)
-    from analyze.lake.aliases import read_aliases, take_back  # noqa: PLC0415 - as above
+    from analyze.lake.aliases import read_aliases, remove_alias  # noqa: PLC0415 - as above
 
     row = read_aliases(session.lake).get((suite_id, old))
     if row is None or new not in (row.joined_to, row.case_id):
@@ -114,7 +113,7 @@ def take_cases_apart(session: Session, suite_id: str, old: str, new: str) -> Non
         )
         raise ConfigError([problem])
     with disk_errors(session.lake, UNCHANGED):
-        take_back(session.lake, suite_id, old)
+        remove_alias(session.lake, suite_id, old)
 
 
 def list_aliases(session: Session, suite_id: str) -> Aliases:
@@ -151,7 +150,7 @@ def list_aliases(session: Session, suite_id: str) -> Aliases:
 def _require_ids(session: Session, suite_id: str, case_ids: list[str]) -> None:
     rows = session.rows("select distinct case_id from stg_plans where suite_id = ?", [suite_id])
     there = sorted(case_id for (case_id,) in rows)
-    some = ", ".join(there[:MOST_NAMED]) + (", …" if len(there) > MOST_NAMED else "")
+    some = ", ".join(there[:MAX_NAMED]) + (", …" if len(there) > MAX_NAMED else "")
     problems = [
         Problem(
             None,
@@ -258,9 +257,9 @@ def read_ids(session: Session) -> CaseIds:
 
 def rename_lines(renames: Sequence[Rename]) -> Iterator[str]:
     """Yield a sentence for each of the first renames, and one for the rest of each suite."""
-    for one in renames[:MOST_RENAMES]:
+    for one in renames[:MAX_RENAMES]:
         yield _rename(one)
-    if rest := renames[MOST_RENAMES:]:
+    if rest := renames[MAX_RENAMES:]:
         suites = sorted({one.suite_id for one in rest})
         more = "1 more case" if len(rest) == 1 else f"{whole(len(rest))} more cases"
         lists = " and ".join(f"`analyze alias {suite}`" for suite in suites)

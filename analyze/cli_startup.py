@@ -4,8 +4,8 @@ Typer builds a pydantic adapter for each value, which takes longer than most que
 answers in a quarter of a second cannot afford it. Text, numbers, paths and choices are read here,
 what is not plain goes Typer's own way.
 
-Commands whose records take as long to load as their rows to read import these while the engine
-works: it needs no Python for that, and there is a second core.
+Where loading the records takes as long as reading the rows, both are done at once: the engine runs
+without Python's lock, on a second core.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from analyze.lake.quarantine import set_aside
 from analyze.summary.summarize import summarize_run, write_files
-from schemas.errors import BenchError, DamagedFile, shown
+from schemas.errors import BenchError, DamagedFile, display_path
 from schemas.lake.layout import lake_of
 from schemas.lake.manifest import Manifest
 from schemas.lake.writer import RunMirror
@@ -29,13 +29,13 @@ POLL_S = 0.5
 NICENESS = 10
 """The run's own work comes first."""
 
-LONGEST_PAUSE_S = 60.0
+MAX_PAUSE_S = 60.0
 """Between attempts to write while the lake cannot be written; each one doubles the pause."""
 
 TROUBLES = (BenchError, OSError, ValidationError)
 """A full disk, a strange file in the lake, another process at it: somebody may put it right."""
 
-LONGEST_LOOK_S = 1.3
+MAX_LOOK_S = 1.3
 """For the shifts that stand, at the end of a run whose results are safe already. A third
 of a second is enough for a hundred runs of a thousand trials."""
 
@@ -66,7 +66,7 @@ class Follower:
                 except TROUBLES as exc:
                     if pause <= POLL_S:
                         _say(f"{_sentence(exc, self._lake)}; it is tried again")
-                    pause = min(max(2 * pause, 2 * POLL_S), LONGEST_PAUSE_S)
+                    pause = min(max(2 * pause, 2 * POLL_S), MAX_PAUSE_S)
                 else:
                     pause = POLL_S
                     self._warm_up()
@@ -94,7 +94,7 @@ class Follower:
         aside = set_aside(self._lake, manifest, [damaged])
         manifest.save()
         for one in aside:
-            _say(f"{shown(self._lake / one.name)}: {one.found}; it is kept as {one.kept_as}")
+            _say(f"{display_path(self._lake / one.name)}: {one.found}; it is kept as {one.kept_as}")
         if not aside:
             raise damaged  # looked at again it is sound: another reason has to be found
 
@@ -123,7 +123,7 @@ class Follower:
                 self._summary()
 
     def _summary(self) -> RunSummary:
-        return summarize_run(self._run_dir, self._lake, threads=1, tell=_say)
+        return summarize_run(self._run_dir, self._lake, threads=1, progress=_say)
 
 
 def _sentence(exc: Exception, lake: Path) -> str:
@@ -159,7 +159,7 @@ def _tell_open_shifts(run_dir: Path) -> None:
 
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
-    looking.join(LONGEST_LOOK_S)
+    looking.join(MAX_LOOK_S)
     if not looking.is_alive():
         with contextlib.suppress(OSError):
             sys.stdout.write("".join(f"{line}\n" for line in lines))

@@ -15,7 +15,7 @@ import numpy as np
 from analyze.regressions import detect
 from analyze.regressions.points import Point
 from analyze.regressions.series import Series
-from analyze.regressions.standing import standing_in
+from analyze.regressions.standing import standing_shifts
 from analyze.stats.changepoints.cells import cell_splits
 from analyze.stats.changepoints.rates import scan_rate
 from analyze.stats.changepoints.scan import Scan
@@ -227,7 +227,7 @@ def open_drops(series: Sequence[tuple[Array, Array]], night: int) -> list[int]:
     for k, m in series:
         until = _one_series(k[:night], m[:night])
         levels = detect.scan(until, "passed_rate", limits)
-        counts.append(len(standing_in(until, "passed_rate", levels, limits)))
+        counts.append(len(standing_shifts(until, "passed_rate", levels, limits)))
     return counts
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from analyze.stats.night_noise import (
-    MOST_RUNS,
+    MAX_RUNS,
     NightVariance,
     rate_between_nights,
     t_between_nights,
@@ -26,7 +26,7 @@ from analyze.stats.night_noise import (
     variance_of_rates,
 )
 from analyze.stats.paired_rates import rate_difference, rate_test
-from analyze.stats.power.nights import FEWEST_RUNS
+from analyze.stats.power.nights import MIN_KNOWN_RUNS
 
 Array = np.ndarray[Any, Any]
 
@@ -89,7 +89,7 @@ def passes(
 
 def time_p(logs: Array, candidate: int, bases: Sequence[int]) -> Iterator[tuple[float, float]]:
     """Yield difference and p of one night against the last k before it, for each k of `bases`."""
-    nights = variance_of_logs(logs[max(candidate - MOST_RUNS, 0) : candidate].tolist())
+    nights = variance_of_logs(logs[max(candidate - MAX_RUNS, 0) : candidate].tolist())
     for k in bases:
         d = (logs[candidate] - logs[candidate - k : candidate].mean(axis=0)).tolist()
         found = t_between_nights(d, nights, k, 1)
@@ -106,14 +106,14 @@ def rate_p(
     """
     one = [m] * passed.shape[1]
     now = passed[candidate].tolist()
-    history = passed[max(candidate - MOST_RUNS, 0) : candidate].tolist()
+    history = passed[max(candidate - MAX_RUNS, 0) : candidate].tolist()
     nights: NightVariance | None = None
     for k in bases:
         before = passed[candidate - k : candidate].sum(axis=0).tolist()
         many = [m * k] * len(now)
         found = rate_difference(before, many, now, one)
         assert found is not None
-        if nights is None or len(history) < FEWEST_RUNS:
+        if nights is None or len(history) < MIN_KNOWN_RUNS:
             nights = variance_of_rates(history, [one] * len(history), (before + now, many + one))
         apart = rate_between_nights(found, nights, k, 1)
         p = max(rate_test(before, many, now, one).p, apart.p)

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from schemas.lake import lake_of, live_files
-from schemas.lake.rewrite import GROUP_ROWS
+from schemas.lake.rewrite import MAX_GROUP_ROWS
 from schemas.lake.tables import TABLES, compression_of, file_facts
 
 
@@ -28,7 +28,7 @@ def one_file_a_table(runs_dir: Path, target: Path) -> None:
         schema = TABLES[table].with_metadata(file_facts(()))
         with pq.ParquetWriter(folder / "one.parquet", schema, **compression_of(table)) as writer:
             for batch in (
-                duckdb.connect().read_parquet([*map(str, files)]).to_arrow_reader(GROUP_ROWS)
+                duckdb.connect().read_parquet([*map(str, files)]).to_arrow_reader(MAX_GROUP_ROWS)
             ):
                 columns = batch.select(TABLES[table].names).cast(TABLES[table])
                 writer.write_batch(columns.replace_schema_metadata(schema.metadata))

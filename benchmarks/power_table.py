@@ -28,7 +28,7 @@ from analyze.stats.power.exact import (
     ALPHA,
     DRAWS,
     KAPPAS,
-    LEAST_POWER,
+    MIN_POWER,
     PASS_RATES,
     PER_PROBIT,
     POWER,
@@ -135,7 +135,7 @@ def drop_at_power(top: float, start: float, power: Callable[[float], float]) -> 
 
     def short(drop: float) -> float:
         """Return by how much the probit falls short of the wanted one."""
-        share = min(max(power(drop), LEAST_POWER), 1 - LEAST_POWER)
+        share = min(max(power(drop), MIN_POWER), 1 - MIN_POWER)
         return normal.inv_cdf(POWER) - normal.inv_cdf(share)
 
     most = short(top)

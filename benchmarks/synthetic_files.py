@@ -15,7 +15,7 @@ from synthetic_rows import Shape, digest, served_name, thinking_level, transport
 
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.lake.layout import Coverage, Part
-from schemas.lake.rewrite import GROUP_ROWS
+from schemas.lake.rewrite import MAX_GROUP_ROWS
 from schemas.lake.tables import TABLES, compression_of, file_facts
 from schemas.run.config import PlannedTrial, RunConfig, RunModel
 from schemas.run.result import Result
@@ -47,7 +47,7 @@ def write_lake(lake: Path, shape: Shape, months: Iterable[Month]) -> None:
                 for name, table in block.items():
                     if name not in writers:
                         writers[name] = _writer(lake, name, shape, month)
-                    writers[name].write_table(table, row_group_size=GROUP_ROWS)
+                    writers[name].write_table(table, row_group_size=MAX_GROUP_ROWS)
         finally:
             for writer in writers.values():
                 writer.close()

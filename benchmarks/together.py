@@ -105,7 +105,7 @@ def new_run(runs_dir: Path, run_id: str, started_at_ms: int) -> Path:
 
 def write(runs_dir: Path, done_dir: Path, writer: int, all_there: Barrier, stop: Event) -> None:
     """Make one run after the other, as a collector and its mirror do."""
-    mirror.BATCH_ROWS = SEAL_ROWS
+    mirror.MAX_BATCH_ROWS = SEAL_ROWS
     all_there.wait()
     rng = random.Random(writer)
     number = 0
@@ -128,7 +128,7 @@ def write(runs_dir: Path, done_dir: Path, writer: int, all_there: Barrier, stop:
 
 def keep_tidy(runs_dir: Path, told: Any) -> None:
     """Sync and compact until killed."""
-    compact.MOST_SMALL_FILES = SMALL_FILES
+    compact.MAX_SMALL_FILES = SMALL_FILES
     while True:
         synced = sync(runs_dir)
         for problem in synced.problems:

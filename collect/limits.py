@@ -1,8 +1,8 @@
 """Who may ask a model, and when: its own limit, the run's limit, its pace, its retries (D-E6).
 
-A trial holds a place while it is asked and gives it up while it waits for a retry or for its turn
+A trial holds a slot while it is asked and gives it up while it waits for a retry or for its turn
 in the minute, so that one server's limits never slow another. A model that answers 429 too often
-gets fewer places, and more again once the server keeps up; when it says how long to stay away,
+gets fewer slots, and more again once the server keeps up; when it says how long to stay away,
 nobody asks it before.
 """
 
@@ -17,13 +17,13 @@ from collections.abc import Awaitable, Callable
 
 from collect.providers.base import Reply
 
-SHORTEST_ROUND = 8
+MIN_ROUND_ANSWERS = 8
 """Answers after which the limit is looked at again, at least; else as many as it allows."""
 
-TOLERATED = 0.05
+MAX_REFUSED_SHARE = 0.05
 """Share of 429 that is no reason to slow down: the retries mend it. Few answers prove little."""
 
-LONGEST_HOLD_S = 120.0
+MAX_HOLD_S = 120.0
 """A server that asks for more is not waited for: its trials fail, and can be resumed."""
 
 GROWTH = 0.1
@@ -32,7 +32,7 @@ GROWTH = 0.1
 BACKOFF_S = 0.2
 """First wait; each further one is three times as long, with jitter of half of it either way."""
 
-LONGEST_BACKOFF_S = 30.0
+MAX_BACKOFF_S = 30.0
 
 
 class Stopped(Exception):
@@ -43,17 +43,17 @@ class Limiter:
     """Places for one model's trials.
 
     Args:
-        places: of the whole run, shared by all models.
-        limit: places of this model at most.
+        slots: of the whole run, shared by all models.
+        limit: slots of this model at most.
         per_minute: requests that may begin in a minute, evenly spaced; None: any number.
         on_shrink: told the new limit when 429s make it smaller.
-        on_room: told when a trial gives up its place for a while, so that another may have it.
+        on_room: told when a trial gives up its slot for a while, so that another may have it.
         on_reply: told how each request went, before anybody waits for the next.
     """
 
     def __init__(
         self,
-        places: asyncio.Semaphore,
+        slots: asyncio.Semaphore,
         limit: int,
         per_minute: int | None = None,
         on_shrink: Callable[[int], None] = lambda _: None,
@@ -61,7 +61,7 @@ class Limiter:
         *,
         on_reply: Callable[[Reply], None] = lambda _: None,
     ) -> None:
-        self._places = places
+        self._slots = slots
         self._most = limit
         self._limit = float(limit)
         self._taken = 0
@@ -82,14 +82,14 @@ class Limiter:
         """Return how many trials may be asked at once at the moment."""
         return int(self._limit)
 
-    async def enter(self) -> Place:
-        """Take a place, of the model and of the run."""
-        place = Place(self)
-        await place.take()
-        return place
+    async def enter(self) -> Slot:
+        """Take a slot, of the model and of the run."""
+        slot = Slot(self)
+        await slot.take()
+        return slot
 
     async def take(self) -> None:
-        """Wait for a place; what was granted to somebody who is gone is handed on."""
+        """Wait for a slot; what was granted to somebody who is gone is handed on."""
         if self._taken < self.limit and not self._waiting:
             self._taken += 1
         else:
@@ -102,14 +102,14 @@ class Limiter:
                     self._give_back()
                 raise
         try:
-            await self._places.acquire()
+            await self._slots.acquire()
         except asyncio.CancelledError:
             self._give_back()
             raise
 
     def give(self) -> None:
-        """Give a place back."""
-        self._places.release()
+        """Give a slot back."""
+        self._slots.release()
         self._give_back()
 
     def _give_back(self) -> None:
@@ -137,7 +137,7 @@ class Limiter:
         return time.monotonic() < self._held_until
 
     async def sleep(self, seconds: float) -> None:
-        """Wait without a place.
+        """Wait without a slot.
 
         Raises:
             Stopped: the limiter was closed.
@@ -171,15 +171,15 @@ class Limiter:
                 awake.set_exception(Stopped())
 
     def learn(self, reply: Reply) -> None:
-        """Take one answer in; a round with too many 429 costs places, another gives some back."""
+        """Take one answer in; a round with too many 429 costs slots, another gives some back."""
         self._on_reply(reply)
         self._asked += 1
         if reply.failure_type == "http_429":
             self._refused += 1
             if reply.retry_after_s and _too_many(self._refused, self._asked):
-                wait = min(reply.retry_after_s, LONGEST_HOLD_S)
+                wait = min(reply.retry_after_s, MAX_HOLD_S)
                 self._held_until = max(self._held_until, time.monotonic() + wait)
-        if self._asked < max(SHORTEST_ROUND, self.limit):
+        if self._asked < max(MIN_ROUND_ANSWERS, self.limit):
             return
         too_many, share = _too_many(self._refused, self._asked), self._refused / self._asked
         self._asked = self._refused = 0
@@ -193,8 +193,8 @@ class Limiter:
             self._grant()
 
 
-class Place:
-    """One trial's place at a limiter."""
+class Slot:
+    """One trial's slot at a limiter."""
 
     __slots__ = ("_held", "_limiter")
 
@@ -209,13 +209,13 @@ class Place:
             self._held = True
 
     def leave(self) -> None:
-        """Give the place back; again does nothing."""
+        """Give the slot back; again does nothing."""
         if self._held:
             self._held = False
             self._limiter.give()
 
     async def before_request(self) -> None:
-        """Keep to the model's pace; somebody else may have the place meanwhile."""
+        """Keep to the model's pace; somebody else may have the slot meanwhile."""
         while (wait := self._limiter.pace()) > 0:
             await self.back_off(wait)
             if not self._limiter.is_held:  # its moment has come, unless a 429 came first
@@ -226,7 +226,7 @@ class Place:
         self._limiter.learn(reply)
 
     async def back_off(self, seconds: float) -> None:
-        """Wait before a request; somebody else may have the place meanwhile.
+        """Wait before a request; somebody else may have the slot meanwhile.
 
         Raises:
             Stopped: the run was stopped meanwhile.
@@ -239,7 +239,7 @@ class Place:
 
 def _too_many(refused: int, asked: int) -> bool:
     """Return whether 429s are more than the tolerated share and two standard deviations of it."""
-    tolerated = TOLERATED * asked
+    tolerated = MAX_REFUSED_SHARE * asked
     return refused > max(2.0, tolerated + 2 * math.sqrt(tolerated))
 
 
@@ -258,14 +258,14 @@ def wait_before(attempt: int, reply: Reply) -> float | None:
     if reply.failure is None or not reply.failure.retryable:
         return None
     if reply.retry_after_s is not None:
-        return None if reply.retry_after_s > LONGEST_HOLD_S else reply.retry_after_s
-    longest: float = min(LONGEST_BACKOFF_S, BACKOFF_S * 3 ** (attempt - 1))
+        return None if reply.retry_after_s > MAX_HOLD_S else reply.retry_after_s
+    longest: float = min(MAX_BACKOFF_S, BACKOFF_S * 3 ** (attempt - 1))
     return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
 
 
 async def with_retries(
     ask: Callable[[], Awaitable[Reply]],
-    place: Place,
+    slot: Slot,
     retries: int,
     on_retry: Callable[[int, Reply, float], None],
 ) -> tuple[Reply, int]:
@@ -273,19 +273,19 @@ async def with_retries(
 
     Args:
         ask: makes one request.
-        place: of the trial; given up while it waits.
+        slot: of the trial; given up while it waits.
         retries: repeats allowed after the first request.
         on_retry: told (attempt, its reply, seconds of the wait) before each wait.
     """
     attempt, requests = 1, 0
     while True:
-        await place.before_request()
+        await slot.before_request()
         reply = await ask()
         requests += reply.requests
-        place.learn(reply)
+        slot.learn(reply)
         wait = wait_before(attempt, reply) if attempt <= retries else None
         if wait is None:
             return reply, requests
         on_retry(attempt, reply, wait)
-        await place.back_off(wait)
+        await slot.back_off(wait)
         attempt += 1

@@ -122,7 +122,7 @@ def require(holds: bool, message: LiteralString, **context: object) -> None:
         raise PydanticCustomError(_REFUSED, message, context)
 
 
-def one_of_two(one: str, other: str) -> Any:
+def exactly_one(one: str, other: str) -> Any:
     """Return the validator of a record in which exactly one of two fields is given."""
 
     def validated(record: Model) -> Model:
@@ -148,20 +148,20 @@ def slugify(text: str) -> str:
     return slug or f"x_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-LONGEST_SLUG = 128
+MAX_SLUG_CHARS = 128
 
 Key = TypeVar("Key")
 
 _REFUSED: LiteralString = "refused"
 
 
-def fitting(slug: str, text: str) -> str:
+def bounded_slug(slug: str, text: str) -> str:
     """Return a slug that is not too long, by a hash of `text` at its end where it was."""
-    return slug if len(slug) <= LONGEST_SLUG else _hashed(slug, text)
+    return slug if len(slug) <= MAX_SLUG_CHARS else _hashed(slug, text)
 
 
 def _hashed(slug: str, text: str) -> str:
-    return f"{slug[: LONGEST_SLUG - 9]}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{slug[: MAX_SLUG_CHARS - 9]}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[Key, str]:
@@ -171,7 +171,9 @@ def set_apart(slugs: Mapping[Key, str], text_of: Callable[[Key], str]) -> dict[K
     """
     taken = Counter(slugs.values())
     return {
-        key: slug if taken[slug] == 1 and len(slug) <= LONGEST_SLUG else _hashed(slug, text_of(key))
+        key: slug
+        if taken[slug] == 1 and len(slug) <= MAX_SLUG_CHARS
+        else _hashed(slug, text_of(key))
         for key, slug in slugs.items()
     }
 
@@ -191,16 +193,16 @@ class JsonTextMarker:
 
 
 SchemaVersion = Annotated[Literal[1], BeforeValidator(_integer_1)]
-Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=LONGEST_SLUG)]
+Slug = Annotated[str, StringConstraints(pattern=SLUG_PATTERN, max_length=MAX_SLUG_CHARS)]
 NonEmpty = Annotated[str, StringConstraints(min_length=1)]
-MOST = 2**40
+MAX_QUANTITY = 2**40
 """Above any time in ms, count or tokens there is; its sum over millions of rows still fits."""
 
-Count = Annotated[int, Field(ge=0, le=MOST)]
-Positive = Annotated[int, Field(ge=1, le=MOST)]
-Millis = Annotated[int, Field(ge=0, le=MOST), Unit("ms")]
+Count = Annotated[int, Field(ge=0, le=MAX_QUANTITY)]
+Positive = Annotated[int, Field(ge=1, le=MAX_QUANTITY)]
+Millis = Annotated[int, Field(ge=0, le=MAX_QUANTITY), Unit("ms")]
 EpochMillis = Annotated[int, Field(ge=0, le=2**53), Unit("ms since 1970-01-01 UTC")]
-Tokens = Annotated[int, Field(ge=0, le=MOST), Unit("tokens")]
+Tokens = Annotated[int, Field(ge=0, le=MAX_QUANTITY), Unit("tokens")]
 Usd = Annotated[float, Field(ge=0, le=1e6), Unit("USD")]
 """Of one trial, or a limit."""
 

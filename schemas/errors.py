@@ -32,7 +32,7 @@ class BenchError(Exception):
     exit_code = EXIT_BAD_NEWS
 
 
-MOST_SHOWN = 200
+MAX_SHOWN_PROBLEMS = 200
 """Problems that an error prints; nobody reads more, and all are kept."""
 
 
@@ -63,7 +63,7 @@ class Problem:
     def __str__(self) -> str:
         """Return `file:line: key: what; found …; allowed …; did you mean …?`."""
         line = "" if self.line is None else f":{self.line}"
-        where = "" if self.path is None else f"{shown(self.path)}{line}: "
+        where = "" if self.path is None else f"{display_path(self.path)}{line}: "
         parts = [where + (f"`{self.key}`: " if self.key else "") + self.what]
         if self.found is not None:
             parts.append(f"found {self.found}")
@@ -83,8 +83,8 @@ class ConfigError(BenchError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        lines = [str(problem) for problem in self.problems[:MOST_SHOWN]]
-        if more := len(self.problems) - MOST_SHOWN:
+        lines = [str(problem) for problem in self.problems[:MAX_SHOWN_PROBLEMS]]
+        if more := len(self.problems) - MAX_SHOWN_PROBLEMS:
             lines += [f"and {counted(more, 'more problem')}"] * (more > 0)
         super().__init__("\n".join(lines))
 
@@ -118,7 +118,7 @@ class DamagedFile(SchemaError):
         self.path = path
         self.found = found
         super().__init__(
-            f"{shown(path)}: {found}; `analyze sync` sets it aside and makes its rows again"
+            f"{display_path(path)}: {found}; `analyze sync` sets it aside and makes its rows again"
         )
 
     def __reduce__(self) -> tuple[type[DamagedFile], tuple[Path, str]]:
@@ -130,7 +130,7 @@ class NotOwnFile(SchemaError):
     """Something in a run's folder, or in the lake, is no file of its own; nothing was touched."""
 
     def __init__(self, path: Path, what: str) -> None:
-        super().__init__(f"{printable(shown(path))}: {what}")
+        super().__init__(f"{printable(display_path(path))}: {what}")
 
 
 class LogLost(SchemaError):
@@ -139,7 +139,7 @@ class LogLost(SchemaError):
     def __init__(self, log: Path, held: str, found: str) -> None:
         """Say what the lake holds, what was found instead, and how the rest comes back."""
         super().__init__(
-            f"{printable(shown(log))}: {found}, but the lake holds {held} of run "
+            f"{printable(display_path(log))}: {found}, but the lake holds {held} of run "
             f"`{log.parent.name}`; `{restore_command(log.parent)}` writes them back"
         )
 
@@ -304,10 +304,10 @@ class NotOurFile(AnalyzeError):
     exit_code = EXIT_USAGE
 
     def __init__(self, path: Path, what: str) -> None:
-        super().__init__(f"{shown(path)} is there and is {what}; --force replaces it")
+        super().__init__(f"{display_path(path)} is there and is {what}; --force replaces it")
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """Return a path as people would type it: from the working directory, when it is below."""
     here = Path.cwd()
     text = str(path.relative_to(here) if path.is_relative_to(here) else path)
@@ -324,7 +324,7 @@ def file_error(exc: OSError) -> BenchError | None:
         return None
     name = os.fsdecode(exc.filename) if isinstance(exc.filename, bytes) else str(exc.filename)
     kind = UnusablePath if exc.errno in PATH_TROUBLES else BenchError
-    return kind(f"{shown(Path(name))}: {exc.strerror}")
+    return kind(f"{display_path(Path(name))}: {exc.strerror}")
 
 
 def restore_command(run_dir: Path) -> str:
@@ -334,7 +334,7 @@ def restore_command(run_dir: Path) -> str:
 
 def runs_flag(runs_dir: Path | None) -> tuple[str, ...]:
     """Return the `--runs` of a command that is typed here; nothing where it is the usual folder."""
-    runs = DEFAULT_RUNS if runs_dir is None else shown(runs_dir.absolute())
+    runs = DEFAULT_RUNS if runs_dir is None else display_path(runs_dir.absolute())
     return () if runs == DEFAULT_RUNS else ("--runs", runs)
 
 

@@ -32,10 +32,10 @@ AUTHORIZATION = re.compile(
 URL_PASSWORD = re.compile(r"(://[^\s/?#@:\"'<>\\]{0,200}:)[^\s/?#@\"'<>\\]{1,500}(?=@)")
 """What stands between the user's name and the host of a URL."""
 
-SHORTEST_VALUE = 8
+MIN_SECRET_CHARS = 8
 """Shorter values of secret-looking variables are words such as `true`."""
 
-LONG_VALUE = 16
+MIN_KEY_CHARS = 16
 """Longer ones are keys, and never what somebody writes where a server wants any key at all."""
 
 MARK = "[redacted]"
@@ -47,7 +47,7 @@ def _secret_values() -> tuple[str, ...]:
     values = {found.strip() for name, found in os.environ.items() if SECRET_NAME.search(name)}
     for found in os.environ.values():
         values |= {match[0].removeprefix(match[1]) for match in URL_PASSWORD.finditer(found)}
-    return tuple(value for value in values if len(value) >= SHORTEST_VALUE)
+    return tuple(value for value in values if len(value) >= MIN_SECRET_CHARS)
 
 
 BEGINNINGS = ("sk-", "gh", "AKIA", "AIza", "hf_", "xox", "gsk_", "xai-", "nvapi-", "glpat-")
@@ -108,7 +108,7 @@ def holds_key(text: str) -> bool:
     A variable's value counts where it looks like one: `SOME_API_KEY=ollama` is no secret.
     """
     return any(shape.search(text) for shape in (KEY_SHAPES, URL_PASSWORD, AUTHORIZATION)) or any(
-        len(value) >= LONG_VALUE and not value.isalpha() and value in text
+        len(value) >= MIN_KEY_CHARS and not value.isalpha() and value in text
         for value in _secret_values()
     )
 

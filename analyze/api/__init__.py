@@ -3,8 +3,8 @@
 Every time is in ms (whole, Int64), every point in time in ms since 1970-01-01 UTC, every cost in
 USD, every rate between 0 and 1. Verdicts are typed records, and `frame` makes frames of them.
 
-What is asked of one run (its summary, its pages as text, its report) is the same as the commands of
-those names give, as records where there are some.
+For one run, its summary, its pages as text and its report are those of the commands of the same
+names, as records where there are some.
 """
 
 from __future__ import annotations
@@ -109,14 +109,14 @@ class Pages:
             ConfigError: the baseline means nothing, or the run itself.
         """
         from analyze.query.thresholds import limits_in_force  # noqa: PLC0415 - loads pydantic
-        from analyze.report.build import TRANSCRIPT_BYTES, build_report  # noqa: PLC0415 - loads all
+        from analyze.report.build import MAX_TRANSCRIPT_BYTES, build_report  # noqa: PLC0415 - loads all
 
         return build_report(
             self._session,
             resolve_run(self._session, run),
             baseline=baseline,
             limits=limits or limits_in_force(Path.cwd()),
-            transcript_bytes=TRANSCRIPT_BYTES if transcript_bytes is None else transcript_bytes,
+            transcript_bytes=MAX_TRANSCRIPT_BYTES if transcript_bytes is None else transcript_bytes,
             known=known_of(known),
         )
 

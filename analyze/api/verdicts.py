@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.query.run_ref import meant_model, require_those
+from analyze.query.run_ref import model_for, require_known
 from analyze.query.session import Session
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ class Verdicts:
             base,
             candidate,
             limits=used.thresholds,
-            model=meant_model(self._session, model),
-            against=meant_model(self._session, against),
+            model=model_for(self._session, model),
+            against=model_for(self._session, against),
             allow=allowed,
             known=known_of(known),
         )
@@ -133,7 +133,7 @@ class Verdicts:
             limits=used,
             candidate=candidate,
             baseline=baseline,
-            model=meant_model(self._session, model),
+            model=model_for(self._session, model),
             confirm=confirm,
             allow=axes_named(allow),
             known=known_of(known if quarantine is None else quarantine),
@@ -166,8 +166,8 @@ class Verdicts:
         from analyze.comparison.axes import axes_named  # noqa: PLC0415 - as in `compare`
         from analyze.regressions.alerts import find_regressions  # noqa: PLC0415 - loads numpy
 
-        model = meant_model(self._session, model)
-        require_those(self._session, suite, model)
+        model = model_for(self._session, model)
+        require_known(self._session, suite, model)
         return find_regressions(
             self._session,
             limits=limits or _limits(),
@@ -199,8 +199,8 @@ class Verdicts:
         """
         from analyze.regressions.flaky import find_flaky  # noqa: PLC0415 - loads scipy
 
-        model = meant_model(self._session, model)
-        require_those(self._session, suite, model)
+        model = model_for(self._session, model)
+        require_known(self._session, suite, model)
         return find_flaky(
             self._session,
             limits=limits or _limits(),
@@ -238,7 +238,7 @@ class Verdicts:
         from analyze.power.plan import PowerQuestion, plan_power  # noqa: PLC0415 - as above
 
         question = PowerQuestion(
-            suite, run, meant_model(self._session, model), cases, repetitions, difference
+            suite, run, model_for(self._session, model), cases, repetitions, difference
         )
         return plan_power(self._session, question, (limits or _limits()).thresholds)
 

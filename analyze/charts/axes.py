@@ -6,8 +6,8 @@ Costs and times spread over powers of ten, and ticks stand at round numbers. A f
 place on a log scale: then the scale is linear below the smallest cost that is there, so that zero
 can stand beside the others.
 
-Labels beside points cover no other one. One that has no room is left out: the point, its tooltip
-and the table still have it.
+Labels beside points do not overlap. One without room is left out: the tooltip of its point and the
+table still have it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ CHARACTER, LINE = 7, 14
 _BREAK = r"(?=.{%d})(.{%d,%d}[-_/.:@ ]|.{%d})"
 """Where more than a line is left: after a mark that joins words, if one is near its end."""
 
-LEAST_RATIO = 6.0
+MIN_RATIO = 6.0
 """Of the ends of an axis: so that it has two ticks at least."""
 
-MOST_TICKS = 10
+MAX_TICKS = 10
 
 MILLIS = (
     "datum.value < 1000 ? format(datum.value, ',~g') + ' ms' "
@@ -52,7 +52,7 @@ MARK = 7.0
 """Half of what a point takes, in px."""
 
 
-def chosen(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+def columns_of(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
     """Return the columns that a chart draws, each text on one line and without anything that acts.
 
     Args:
@@ -177,8 +177,8 @@ def log_range(values: Iterable[float | None], pad: float = 1.15) -> LogRange | N
     if not positive:
         return None
     low, high = min(positive) / pad, max(positive) * pad
-    if high / low < LEAST_RATIO:
-        middle, half = math.sqrt(low * high), math.sqrt(LEAST_RATIO)
+    if high / low < MIN_RATIO:
+        middle, half = math.sqrt(low * high), math.sqrt(MIN_RATIO)
         low, high = middle / half, middle * half
     return LogRange(low, high, from_zero=len(positive) < len(known))
 
@@ -189,9 +189,9 @@ def ticks_of(low: float, high: float) -> list[float]:
     for mantissas in ((1, 2, 5), (1,)):
         ticks = [float(f"{digit}e{power}") for power in powers for digit in mantissas]
         inside = [tick for tick in ticks if low <= tick <= high]
-        if len(inside) <= MOST_TICKS:
+        if len(inside) <= MAX_TICKS:
             return inside
-    return inside[:: math.ceil(len(inside) / MOST_TICKS)]
+    return inside[:: math.ceil(len(inside) / MAX_TICKS)]
 
 
 class Point(NamedTuple):
@@ -239,7 +239,7 @@ class _Box:
         )
 
 
-def placed(points: Sequence[Point], width: float, height: float) -> list[Place | None]:
+def placements(points: Sequence[Point], width: float, height: float) -> list[Place | None]:
     """Return where each name stands, None where there is no room for it.
 
     Args:

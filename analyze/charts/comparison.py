@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from analyze.charts import Chart, theme
-from analyze.charts.axes import axis_width, chosen, height_of, rows_of
+from analyze.charts.axes import axis_width, columns_of, height_of, rows_of
 from analyze.query.frames import frame
 from analyze.render.numbers import signed_points
 from schemas.errors import counted
@@ -22,7 +22,7 @@ VERDICTS = {
 }
 """Colour and shape, so that neither is needed to tell them apart."""
 
-LEAST_REACH = 0.1
+MIN_REACH = 0.1
 """Of the axis to both sides: a change of one point must not look like a landslide."""
 
 
@@ -39,7 +39,7 @@ def comparison(groups: pl.DataFrame) -> Any:
         groups: `frame(comparison, "groups")`: candidate_model_id, verdict, difference_difference,
             difference_low, difference_high, difference_n_cases.
     """
-    rows = chosen(comparable(groups), "candidate_model_id", "verdict", "difference_difference",
+    rows = columns_of(comparable(groups), "candidate_model_id", "verdict", "difference_difference",
                   "difference_low", "difference_high", "difference_n_cases").rename(
                       lambda name: name.removeprefix("difference_"))  # fmt: skip
     models = rows["candidate_model_id"].unique(maintain_order=True).to_list()
@@ -58,9 +58,9 @@ def comparison(groups: pl.DataFrame) -> Any:
     )
     words = theme.tip({
         "model": "datum.candidate_model_id", "verdict": "datum.verdict",
-        "change in points": theme.shown("difference_text"),
-        theme.INTERVAL: theme.shown("limits_text"),
-        "cases": theme.shown("n_cases", ","),
+        "change in points": theme.d3_text("difference_text"),
+        theme.INTERVAL: theme.d3_text("limits_text"),
+        "cases": theme.d3_text("n_cases", ","),
     })  # fmt: skip
     point = base.mark_point(filled=True, size=110, opacity=1, tooltip=words).encode(
         x=alt.X("difference:Q", scale=scale, axis=axis), **marked
@@ -101,7 +101,7 @@ def _reach(rows: pl.DataFrame) -> float:
     ends: list[float] = [
         abs(end) for name in ("low", "difference", "high") for end in rows[name].drop_nulls()
     ]
-    return min(1.0, round(max([LEAST_REACH, *(1.05 * end for end in ends)]), 3))
+    return min(1.0, round(max([MIN_REACH, *(1.05 * end for end in ends)]), 3))
 
 
 def _ticks(reach: float) -> list[float]:

@@ -84,7 +84,7 @@ def drawn(
     Raises:
         AnalyzeError: there is nothing to draw.
     """
-    limits, suite_id = context.limits, context.run.asked.suite_id
+    limits, suite_id = context.limits, context.run.row.suite_id
     readers: dict[str, Callable[[ReportContext], Any]] = {
         "summary": lambda context: context.summary,
         "thresholds": lambda context: thresholds_of(context.folder),

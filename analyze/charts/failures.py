@@ -13,7 +13,15 @@ import altair as alt
 import polars as pl
 
 from analyze.charts import Chart, theme
-from analyze.charts.axes import MILLIS, LogRange, axis_width, chosen, height_of, log_range, rows_of
+from analyze.charts.axes import (
+    MILLIS,
+    LogRange,
+    axis_width,
+    columns_of,
+    height_of,
+    log_range,
+    rows_of,
+)
 from analyze.query.frames import frame
 from analyze.render.numbers import BEYOND_LIMIT, whole
 from schemas.errors import counted
@@ -29,7 +37,7 @@ CAUSES = {
 }
 """Those that count against the model first."""
 
-MOST_TICKS = 7
+MAX_TICKS = 7
 
 Metric = Literal["e2e_ms", "ttft_ms"]
 
@@ -53,7 +61,7 @@ EDGES = (10, 15, 20, 25, 30, 40, 50, 60, 80)
 CELL, WIDE = 22, 72
 """Height and width of a cell, in px."""
 
-MOST_CASES = 120
+MAX_CASES = 120
 """That a picture has room for; the hardest are drawn."""
 
 
@@ -63,7 +71,7 @@ def failures(counts: pl.DataFrame) -> Any:
     Args:
         counts: `frame(report, "failures")`: model_id, failure_type, cause, n_trials.
     """
-    rows = chosen(counts, "model_id", "failure_type", "cause", "n_trials").with_columns(
+    rows = columns_of(counts, "model_id", "failure_type", "cause", "n_trials").with_columns(
         pl.col("cause").fill_null("unknown")
     )
     rank = pl.col("cause").replace_strict(
@@ -83,11 +91,11 @@ def failures(counts: pl.DataFrame) -> Any:
     seen = [cause for cause in CAUSES if cause in set(rows["cause"])]
     y = rows_of("model_id", models)
     few = list(range(max(totals["n_trials"]) + 1))  # of these the library marks halves too
-    ticks = {"values": few} if len(few) <= MOST_TICKS else {"tickCount": MOST_TICKS - 1}
+    ticks = {"values": few} if len(few) <= MAX_TICKS else {"tickCount": MAX_TICKS - 1}
     axis = alt.Axis(format=",d", **ticks)
     words = theme.tip({
         "model": "datum.model_id", "failure_type": "datum.failure_type", "cause": "datum.cause",
-        "trials": theme.shown("n_trials", ","),
+        "trials": theme.d3_text("n_trials", ","),
     })  # fmt: skip
     bars = (
         alt.Chart(rows)
@@ -141,14 +149,14 @@ def latency(
             limit, so that they have no place on the scale and are counted at its end.
     """
     title, told, of = TITLES[metric]
-    rows = _places(chosen(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
+    rows = _places(columns_of(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
                           "bin_to_ms", "n_trials"))  # fmt: skip
     late = _late(timeouts)
     models = pl.concat([rows["model_id"], late["model_id"]]).unique(maintain_order=True).to_list()
     span = log_range([*rows["low"], *rows["high"]], 1) or LogRange(1, 10, from_zero=False)
     words = theme.tip({
-        "model": "datum.model_id", "from ms": theme.shown("from", ","),
-        "to ms": theme.shown("high", ","), "trials": theme.shown("n", ","),
+        "model": "datum.model_id", "from ms": theme.d3_text("from", ","),
+        "to ms": theme.d3_text("high", ","), "trials": theme.d3_text("n", ","),
     })  # fmt: skip
     chart = (
         alt.Chart(rows)
@@ -196,13 +204,14 @@ def _late(timeouts: Mapping[str, int]) -> pl.DataFrame:
         schema={"model_id": pl.String, "n": pl.Int64},
     )
     return theme.with_texts(
-        chosen(frame, "model_id", "n"), label=(f"{whole(n)} {BEYOND_LIMIT}" for n in known.values())
+        columns_of(frame, "model_id", "n"),
+        label=(f"{whole(n)} {BEYOND_LIMIT}" for n in known.values()),
     )
 
 
 def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
     """Return the number of time-outs at the end of each row."""
-    words = theme.tip({"model": "datum.model_id", "beyond the time limit": theme.shown("n", ",")})
+    words = theme.tip({"model": "datum.model_id", "beyond the time limit": theme.d3_text("n", ",")})
     return (
         alt.Chart(late)
         .mark_text(align="right", tooltip=words, color=theme.WORSE)
@@ -252,9 +261,11 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
             model_id, n_scored, n_passed, n_planned, passed_rate. Grey cells have no verdict.
         n_cases: of the run, where the frame has the hardest ones alone.
     """
-    rows = chosen(cells, "case_id", "model_id", "n_passed", "n_scored", "n_planned", "passed_rate")
+    rows = columns_of(
+        cells, "case_id", "model_id", "n_passed", "n_scored", "n_planned", "passed_rate"
+    )
     every = _hardest_first(rows)
-    order = every[:MOST_CASES]
+    order = every[:MAX_CASES]
     told = "passed of the repetitions with a verdict; hardest first"
     n_all = n_cases or len(every)
     if n_all > len(order):

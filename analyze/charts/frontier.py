@@ -18,7 +18,7 @@ By = Literal["cost", "time"]
 
 HEIGHT = 300
 
-MOST_BEYOND = 4.0
+MAX_WIDENING = 4.0
 """What intervals may widen the axis beyond the values at its ends, as a factor."""
 
 
@@ -53,9 +53,9 @@ ALONG: dict[By, _Along] = {
 PLOT_WIDTHS = {"narrow": 200, "wide": 480}
 """In px, without the axis: names are placed for both."""
 
-MOST_CHARACTERS = {"narrow": 18, "wide": 32}
+MAX_LABEL_CHARS = {"narrow": 18, "wide": 32}
 
-MOST_NAMED = 12
+MAX_NAMED_MODELS = 12
 """Models; of more only those that no other beats are named."""
 
 
@@ -73,7 +73,7 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
         .drop_nulls(["passed_rate", along.value])
         .sort([along.value, "passed_rate"], descending=[False, True])
     )
-    rows = axes.chosen(
+    rows = axes.columns_of(
         known, "model_id", "passed_rate", "low", "high", "estimate", *along[:4]
     ).rename({along.value: "x", along.low: "x_low", along.high: "x_high", along.best: "best"})
     span = axes.log_range(_ends(rows)) or axes.LogRange(0.001, 1, from_zero=True)
@@ -108,8 +108,8 @@ def _limits(low: float | None, high: float | None, form: Callable[[float | None]
 
 def _ends(rows: pl.DataFrame) -> list[float]:
     """Return the values that the axis must span; an interval far beyond them has no end on it."""
-    most = max(rows["x"], default=0) * MOST_BEYOND
-    least = min((value for value in rows["x"] if value > 0), default=0) / MOST_BEYOND
+    most = max(rows["x"], default=0) * MAX_WIDENING
+    least = min((value for value in rows["x"] if value > 0), default=0) / MAX_WIDENING
     lows = (max(low, least) for low in rows["x_low"].drop_nulls())
     highs = (min(high, most) for high in rows["x_high"].drop_nulls())
     return [*rows["x"], *highs, *(low for low in lows if low > 0)]
@@ -132,9 +132,9 @@ def _layers(rows: pl.DataFrame, span: axes.LogRange, along: _Along) -> Any:
         x=alt.X("x_low:Q", scale=span.scale), x2=alt.X2(field="x_high"), y=y
     )
     words = theme.tip({
-        "model": "datum.model_id", "passed": theme.shown("rate_text"),
-        theme.INTERVAL: theme.shown("limits_text"), along.tip: theme.shown("x_text"),
-        f"{theme.INTERVAL} of it": theme.shown("x_limits_text"),
+        "model": "datum.model_id", "passed": theme.d3_text("rate_text"),
+        theme.INTERVAL: theme.d3_text("limits_text"), along.tip: theme.d3_text("x_text"),
+        f"{theme.INTERVAL} of it": theme.d3_text("x_limits_text"),
     })  # fmt: skip
     marks = base.mark_point(size=90, strokeWidth=2, opacity=1, tooltip=words).encode(
         x=x,
@@ -171,7 +171,7 @@ def _names(rows: pl.DataFrame, span: axes.LogRange) -> dict[str, list[Any]]:
     ranked = rows.with_row_index("at").sort(
         ["best", "passed_rate"], descending=True, nulls_last=True
     )
-    if len(ranked) > MOST_NAMED:
+    if len(ranked) > MAX_NAMED_MODELS:
         ranked = ranked.filter("best")
     order: list[int] = ranked["at"].to_list()
     columns: dict[str, list[Any]] = {}
@@ -180,11 +180,11 @@ def _names(rows: pl.DataFrame, span: axes.LogRange) -> dict[str, list[Any]]:
             axes.Point(
                 width * span.place(row["x"]),
                 HEIGHT * (1 - row["passed_rate"]),
-                axes.shortened(row["model_id"], MOST_CHARACTERS[kind]),
+                axes.shortened(row["model_id"], MAX_LABEL_CHARS[kind]),
             )
             for row in ranked.iter_rows(named=True)
         ]
-        sides = axes.placed(points, width, HEIGHT)
+        sides = axes.placements(points, width, HEIGHT)
         named = {
             at: (point.name, side) for at, point, side in zip(order, points, sides, strict=True)
         }

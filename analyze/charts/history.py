@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from analyze.charts import Chart, theme
-from analyze.charts.axes import LABEL_CHARACTER, chosen, shortened
+from analyze.charts.axes import LABEL_CHARACTER, columns_of, shortened
 from analyze.charts.leaderboard import has_other_means, with_estimate
 from analyze.query.frames import frame
 from analyze.render.numbers import signed_points
@@ -21,29 +21,29 @@ from schemas.output.report import RunReport
 PLOT_WIDTH = 230.0
 """Of a narrow screen, in px: labels that find their place there find it everywhere."""
 
-MOST_LINES, LINE = 4, 15
+MAX_LINES, LINE = 4, 15
 """Lines of labels above the picture, and their height in px; newer shifts find a place first."""
 
-MOST_CHARACTERS = 14
+MAX_LABEL_CHARS = 14
 """Of the name of a model in a label."""
 
 HEIGHT = 260
 
-MOST_COLOURED, MOST_BANDS = len(theme.COLOURS), 4
+MAX_COLOURED, MAX_BANDS = len(theme.COLOURS), 4
 """Models that have a colour of their own, and an interval that is drawn; the others are grey."""
 
-ALMOST_ALL = 0.9
+MIN_FULL_COVERAGE = 0.9
 """Coverage below which a point is hollow."""
 
-MOST_SPOKEN = 60
+MAX_SPOKEN_POINTS = 60
 """Points that a screen reader is told one by one."""
 
 DAY = 86_400_000
 
 WORDS = theme.tip({
-    "model": "datum.model", "run": "datum.run", "passed": theme.shown("rate_text"),
-    theme.INTERVAL: theme.shown("limits_text"), "coverage": theme.shown("coverage_text"),
-    "verdicts": theme.shown("n", ","),
+    "model": "datum.model", "run": "datum.run", "passed": theme.d3_text("rate_text"),
+    theme.INTERVAL: theme.d3_text("limits_text"), "coverage": theme.d3_text("coverage_text"),
+    "verdicts": theme.d3_text("n", ","),
 })  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def _rows(shifts: pl.DataFrame, points: pl.DataFrame) -> list[dict[str, Any]]:
     known = sorted((run for run in by_run if run in starts), key=starts.__getitem__, reverse=True)
     first, last = min(starts.values()), max(starts.values())
     span = max(1, last - first)
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(MOST_LINES)]
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(MAX_LINES)]
     rows = []
     for run in known:
         at = PLOT_WIDTH * (starts[run] - first) / span
@@ -124,7 +124,7 @@ def _labels(shifts: list[dict[str, Any]]) -> tuple[str, ...]:
     )  # fmt: skip
     if len(shifts) > 1:
         return (f"{marks} {len(shifts)} models", f"{marks} {len(shifts)}")
-    name = shortened(line_of(shifts[0]["series_model_id"]), MOST_CHARACTERS)
+    name = shortened(line_of(shifts[0]["series_model_id"]), MAX_LABEL_CHARS)
     size = signed_points(shifts[0]["after"] - shifts[0]["before"])
     return (f"{marks} {name} {size}", f"{marks} {size}")
 
@@ -145,7 +145,7 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
         shifts: `frame(regressions, "shifts")` of the suite; None draws none.
     """
     known = with_estimate(points, "estimate")
-    rows = chosen(known, "model_id", "run_id", "started_at_ms", "passed_rate", "low", "high",
+    rows = columns_of(known, "model_id", "run_id", "started_at_ms", "passed_rate", "low", "high",
                   "estimate", "coverage", "n_scored", "is_this_run").rename(
                       {"model_id": "model", "run_id": "run", "started_at_ms": "at",
                        "passed_rate": "rate", "n_scored": "n", "is_this_run": "this"})  # fmt: skip
@@ -167,7 +167,7 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
         alt.layer(*layers),
         "Passed, run by run",
         "hollow: less than 90 % of the verdicts are there"
-        + ("; bands are 95 % intervals" if len(coloured) <= MOST_BANDS else "")
+        + ("; bands are 95 % intervals" if len(coloured) <= MAX_BANDS else "")
         + "; ticks: the case means that these are of" * has_other_means(rows, "rate", "estimate")
         + (f"; grey: {counted(grey, 'other model')}" if grey else ""),
         f"Passed rate of {counted(n_models, 'model')} in {counted(rows['run'].n_unique(), 'run')}"
@@ -185,11 +185,11 @@ def _coloured(rows: pl.DataFrame, shifts: pl.DataFrame | None) -> list[str]:
     """Return the models with a colour: all, or those that shifted and the best of the newest."""
     newest = rows.sort(["at", "rate"], descending=True)["model"].unique(maintain_order=True)
     models: list[str] = newest.to_list()
-    if len(models) <= MOST_COLOURED:
+    if len(models) <= MAX_COLOURED:
         return sorted(models)
     shifted = set() if shifts is None else set(shifts["series_model_id"])
     models.sort(key=lambda model: model not in shifted)  # stable: the best first
-    return sorted(models[: MOST_COLOURED - 1])
+    return sorted(models[: MAX_COLOURED - 1])
 
 
 def _grey(rows: pl.DataFrame, x: alt.X) -> list[Any]:
@@ -222,12 +222,12 @@ def _bright(rows: pl.DataFrame, x: alt.X, coloured: list[str]) -> list[Any]:
     look: dict[str, Any] = {
         "size": alt.ExprRef(f"datum.this ? {size + 40} : {size}"), "opacity": 1, "tooltip": WORDS,
     }  # fmt: skip
-    points = base.mark_point(filled=True, aria=len(rows) <= MOST_SPOKEN, **look).encode(y=y)
+    points = base.mark_point(filled=True, aria=len(rows) <= MAX_SPOKEN_POINTS, **look).encode(y=y)
     hollow = base.transform_filter(
-        f"isValid(datum.coverage) && datum.coverage < {ALMOST_ALL}"
+        f"isValid(datum.coverage) && datum.coverage < {MIN_FULL_COVERAGE}"
     ).mark_point(fill=theme.PAPER, strokeWidth=1.5, aria=False, **look)
-    bands = [band] if len(coloured) <= MOST_BANDS else []
-    has_gaps = (rows["coverage"] < ALMOST_ALL).any()  # a layer of nothing has no extent
+    bands = [band] if len(coloured) <= MAX_BANDS else []
+    has_gaps = (rows["coverage"] < MIN_FULL_COVERAGE).any()  # a layer of nothing has no extent
     means = [_means(base)] if has_other_means(rows, "rate", "estimate") else []
     return [*bands, line, *means, points, *([hollow.encode(y=y)] if has_gaps else [])]
 

@@ -12,7 +12,7 @@ import altair as alt
 import polars as pl
 
 from analyze.charts import Chart, theme
-from analyze.charts.axes import chosen, height_of, rows_of
+from analyze.charts.axes import columns_of, height_of, rows_of
 from analyze.query.frames import frame
 from analyze.stats.rates import DEFAULT
 from schemas.base import is_apart
@@ -26,7 +26,9 @@ BESIDE = 52
 """From the end of the scale to the end of the number, in px."""
 
 
-def rated(rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[float] = ()) -> Any:
+def rate_layers(
+    rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[float] = ()
+) -> Any:
     """Return a point, the line of its interval and its number for each row, in the rows' order.
 
     Args:
@@ -46,8 +48,8 @@ def rated(rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[fl
         x=alt.X(f"{low}:Q", scale=theme.SHARE, axis=theme.share_axis(title)), x2=alt.X2(field=high)
     )
     words = theme.tip({
-        "model": "datum.model_id", title: theme.shown("rate_text"),
-        theme.INTERVAL: theme.shown("limits_text"), "trials": theme.shown(n, ","),
+        "model": "datum.model_id", title: theme.d3_text("rate_text"),
+        theme.INTERVAL: theme.d3_text("limits_text"), "trials": theme.d3_text(n, ","),
     })  # fmt: skip
     point = base.mark_point(
         filled=True, size=90, color=theme.COLOURS[0], opacity=1, tooltip=words
@@ -80,11 +82,11 @@ def ticks_said(rows: pl.DataFrame, rate: str, estimate: str) -> str:
 
 
 def _best_first(models: pl.DataFrame, what: str, n: str) -> pl.DataFrame:
-    """Return the models with a rate and the columns that `rated` takes."""
+    """Return the models with a rate and the columns that `rate_layers` takes."""
     rate, low, high, estimate = (f"{what}_{part}" for part in PARTS)
     known = with_estimate(models, estimate).drop_nulls(rate)
     ordered = known.sort([rate, "model_id"], descending=[True, False])
-    return chosen(ordered, "model_id", rate, low, high, estimate, n)
+    return columns_of(ordered, "model_id", rate, low, high, estimate, n)
 
 
 def leaderboard(models: pl.DataFrame) -> Any:
@@ -96,7 +98,7 @@ def leaderboard(models: pl.DataFrame) -> Any:
     """
     rows = _best_first(models, "passed", "passed_ci95_n_trials")
     return theme.finished(
-        rated(rows, "passed", "passed", "passed_ci95_n_trials"),
+        rate_layers(rows, "passed", "passed", "passed_ci95_n_trials"),
         "Passed",
         "of the trials with a verdict; lines are 95 % intervals by cases"
         + ticks_said(rows, "passed_rate", "passed_ci95_estimate"),
@@ -123,7 +125,7 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
     rows = _best_first(models, "tool_use", "tool_use_n")
     edges = (bounds.tier_1_from, bounds.tier_2_from)
     rules = [layer for number, edge in enumerate(edges, 1) for layer in _bound(number, edge)]
-    rates = rated(rows, "tool_use", "expected tool used", "tool_use_n", edges)
+    rates = rate_layers(rows, "tool_use", "expected tool used", "tool_use_n", edges)
     first, second = map(theme.share, edges)
     said = [
         f"{name} {theme.share(rate, *edges)}"

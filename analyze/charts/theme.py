@@ -53,7 +53,7 @@ Between two colours only a real one can stand, so `middle` is no variable.
 
 INTERVAL = "95 % interval"
 
-MOST_NAMED = 6
+MAX_NAMED_MODELS = 6
 """Models that a description tells of, before it counts the others."""
 
 
@@ -77,7 +77,7 @@ STEP = 26
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
-MOST_IN_LEGEND = 34
+MAX_LEGEND_CHARS = 34
 """Characters of a label: it has room on a telephone."""
 
 IS_NARROW = "containerSize()[0] < 480"
@@ -95,12 +95,12 @@ def legend_below(
         title: of the legend.
         look: whatever else a legend can be told.
     """
-    longest = min(MOST_IN_LEGEND, max(map(len, labels), default=1))
+    longest = min(MAX_LEGEND_CHARS, max(map(len, labels), default=1))
     there = f"(containerSize()[0] || {PICTURE_WIDTH}) - {beside}"
     return alt.Legend(
         title=title, orient="bottom", symbolOpacity=1,
         columns=alt.ExprRef(f"max(1, floor(({there}) / {8 * longest + 30}))"),
-        labelExpr=f"truncate(datum.label, {MOST_IN_LEGEND}, 'center')", **look,
+        labelExpr=f"truncate(datum.label, {MAX_LEGEND_CHARS}, 'center')", **look,
     )  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def tip(rows: Mapping[str, str]) -> alt.ExprRef:
     return alt.ExprRef("{" + ", ".join(cells) + "}")
 
 
-def shown(column: str, form: str = "") -> str:
+def d3_text(column: str, form: str = "") -> str:
     """Return an expression of a column's value in a d3 format, `unknown` where there is none."""
     field = f"datum[{json.dumps(column)}]"
     value = f"format({field}, {json.dumps(form)})" if form else field
@@ -221,7 +221,7 @@ def with_rates(
     )
 
 
-def listed(parts: Sequence[str], most: int = MOST_NAMED) -> str:
+def listed(parts: Sequence[str], most: int = MAX_NAMED_MODELS) -> str:
     """Return parts of a sentence; the last ones are only counted when there are too many."""
     more = len(parts) - most
     return "; ".join(parts[:most]) + (f"; and {more} more" if more > 0 else "")

@@ -27,7 +27,7 @@ def alias(
 
     Example: analyze alias nightly sums/old_name sums/new_name
     """
-    from analyze.aliases import alias_lines, join_cases, list_aliases, take_cases_apart
+    from analyze.aliases import alias_lines, join_cases, list_aliases, separate_cases
     from analyze.query.session import open_session
 
     if (old is None) != (new is None) or (undo and new is None):
@@ -36,7 +36,7 @@ def alias(
     with open_session(runs, sync=not no_sync) as session:
         lines = []
         if old is not None and new is not None and undo:
-            take_cases_apart(session, suite, old, new)
+            separate_cases(session, suite, old, new)
             lines = [f"`{old}` stands for itself again"]
         elif old is not None and new is not None:
             is_new = join_cases(session, suite, old, new)

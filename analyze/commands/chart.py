@@ -70,16 +70,16 @@ def _kind_of(output: Path, *, force: bool) -> str:
     """
     from os.path import lexists
 
-    from schemas.errors import ConfigError, NotOurFile, Problem, shown
+    from schemas.errors import ConfigError, NotOurFile, Problem, display_path
 
     kind = output.suffix.lower().removeprefix(".")
     if kind not in {"svg", "png"}:
-        problem = Problem(None, "unknown kind of picture", "--output", found=shown(output),
+        problem = Problem(None, "unknown kind of picture", "--output", found=display_path(output),
                           allowed="a name that ends in .svg or .png")  # fmt: skip
         raise ConfigError([problem])
     if lexists(output):
         if output.is_symlink() or not output.is_file():
-            raise ConfigError([Problem(None, f"{shown(output)} is no file", "--output")])
+            raise ConfigError([Problem(None, f"{display_path(output)} is no file", "--output")])
         if not force:
             raise NotOurFile(output, "a file")
     return kind
@@ -103,7 +103,7 @@ def _write(made: Any, output: Path, kind: str) -> None:
     """
     import io
 
-    from schemas.errors import AnalyzeError, shown
+    from schemas.errors import AnalyzeError, display_path
     from schemas.io.files import write_whole
 
     if kind == "svg":
@@ -117,5 +117,5 @@ def _write(made: Any, output: Path, kind: str) -> None:
     try:
         write_whole(output, content)
     except OSError as exc:
-        message = f"{shown(output)}: cannot be written ({exc.strerror})"
+        message = f"{display_path(output)}: cannot be written ({exc.strerror})"
         raise AnalyzeError(message) from exc

@@ -71,7 +71,7 @@ def compare(
     from analyze.cli_startup import imported_meanwhile
     from analyze.comparison.evidence.read import read_evidence
     from analyze.gate.base_runs import resolve_compared
-    from analyze.query.run_ref import meant_model, runs_dir_of
+    from analyze.query.run_ref import model_for, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
 
@@ -87,8 +87,8 @@ def compare(
             base,
             candidate,
             limits=limits.thresholds,
-            model=meant_model(session, model),
-            against=meant_model(session, against),
+            model=model_for(session, model),
+            against=model_for(session, against),
             allow=allowed,
             known=entries,
         )

@@ -59,8 +59,8 @@ def export(
 
     Example: analyze export report-v2 latest
     """
-    from analyze.exporters.files import STDOUT, document, own_place, placed, texts_of_run
-    from analyze.query.run_ref import meant_model, resolve_run, run_folder, runs_dir_of
+    from analyze.exporters.files import STDOUT, document, own_place, texts_by_path, texts_of_run
+    from analyze.query.run_ref import model_for, resolve_run, run_folder, runs_dir_of
     from analyze.query.session import open_session
     from analyze.report_v2.files import write_texts
     from schemas.errors import ConfigError, Problem
@@ -78,7 +78,7 @@ def export(
     else:
         with open_session(runs_dir_of(runs, what), sync=not no_sync) as session:
             run_id = resolve_run(session, what)
-            model = meant_model(session, model)
+            model = model_for(session, model)
             if exporter.is_folder and output is None:
                 own = own_place(run_folder(session, run_id))
             with session.as_written() as written:  # files of a run have the ids of that run
@@ -88,7 +88,7 @@ def export(
             raise ConfigError([Problem(None, "--json lists files, and `-` is none", "--json")])
         typer.echo(document(texts, STDOUT), nl=False)
         return
-    files = placed(texts, exporter, output, own)
+    files = texts_by_path(texts, exporter, output, own)
     write_texts(files, replace=force or (own is not None and output is None))
     if json:
         from json import dumps

@@ -39,7 +39,7 @@ def flaky(
 
     Example: analyze flaky --suite nightly
     """
-    from analyze.query.run_ref import meant_model, require_those
+    from analyze.query.run_ref import model_for, require_known
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.flaky import find_flaky
@@ -50,10 +50,10 @@ def flaky(
     limits = limits_in_force(Path.cwd())
     known = known_in(quarantine)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
-        model = meant_model(session, model)
-        require_those(session, suite, model)
+        model = model_for(session, model)
+        require_known(session, suite, model)
         names = names_for(wanted, session)
         found = find_flaky(
-            session, limits=limits, known=known, suite=suite, model=model, tell=progress
+            session, limits=limits, known=known, suite=suite, model=model, progress=progress
         )
     print_document(found, wanted, lambda it: flaky_document(it, is_all=is_all), names)

@@ -90,7 +90,7 @@ def gate(
     from analyze.comparison.axes import axes_named, metrics_named
     from analyze.gate.decide import Question, decide
     from analyze.gate.document import gate_document
-    from analyze.query.run_ref import meant_model, runs_dir_of
+    from analyze.query.run_ref import model_for, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from schemas.output.regressions import GateRules
@@ -113,7 +113,7 @@ def gate(
         _require_place(junit)
     where = runs_dir_of(runs, candidate)
     with open_session(where, sync=not no_sync) as session:
-        meant = replace(question, model=meant_model(session, model))
+        meant = replace(question, model=model_for(session, model))
         decision = decide(session, meant, datetime.now(UTC).date())
         names = names_for(wanted, session)
         if junit is not None:

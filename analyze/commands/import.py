@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     Format = Literal[IMPORTERS.names]
 
-MOST_SHOWN = 20
+MAX_SHOWN_FINDINGS = 20
 """Findings of one run that are printed; `--json` has all."""
 
 UNFINISHED = "what is not whole was not imported, and the same command tries again"
@@ -138,15 +138,15 @@ def _object(one: Written) -> dict[str, Any]:
 def _lines(one: Written) -> Iterator[str]:
     from analyze.render.numbers import whole
     from analyze.render.text import line_of
-    from schemas.errors import counted, shown
+    from schemas.errors import counted, display_path
 
     also = f", {whole(one.n_unfinished)} without a result" if one.n_unfinished else ""
     there = "" if one.is_new else "; it was there already, and nothing was written"
-    folder = line_of(shown(one.run_dir.absolute()))
+    folder = line_of(display_path(one.run_dir.absolute()))
     yield f"{folder}: {counted(one.n_trials, 'result')}{also}{there}"
-    for finding in one.findings[:MOST_SHOWN]:
+    for finding in one.findings[:MAX_SHOWN_FINDINGS]:
         yield f"  {line_of(_finding_text(finding))}"
-    if (more := len(one.findings) - MOST_SHOWN) > 0:
+    if (more := len(one.findings) - MAX_SHOWN_FINDINGS) > 0:
         yield f"  and {whole(more)} more; --json lists them"
     yield f"  {line_of(_next(one.run_dir))}"
 

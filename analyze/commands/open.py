@@ -29,9 +29,9 @@ def open_database(
     Example: analyze open --db bench.duckdb
     """
     from analyze.query.database_file import write_database
-    from analyze.query.session import look_for_news
+    from analyze.query.session import sync_new_runs
 
-    look_for_news(runs, sync=not no_sync)
+    sync_new_runs(runs, sync=not no_sync)
     n_files = write_database(runs, db, force=force, repairs=not no_sync)
     typer.echo(f"{db}: every view, over {counted(n_files, 'file')} of {runs / 'lake'}")
     typer.echo("It is a private cache: the rows stay in the lake, and it may be deleted any time.")

@@ -52,7 +52,7 @@ def power(
     """
     from analyze.power.plan import PowerQuestion, plan_power
     from analyze.power.render import answer_json, power_document
-    from analyze.query.run_ref import meant_model, runs_dir_of
+    from analyze.query.run_ref import model_for, runs_dir_of
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
 
@@ -66,7 +66,7 @@ def power(
     used = limits_in_force(Path.cwd())
     where = runs if run is None else runs_dir_of(runs, run)
     with open_session(where, sync=not no_sync) as session:
-        meant = meant_model(session, model)
+        meant = model_for(session, model)
         question = PowerQuestion(suite, run, meant, cases, repetitions, difference)
         answer = plan_power(session, question, used.thresholds)
         names = names_for(wanted, session)

@@ -55,7 +55,7 @@ def regressions(
 
     Example: analyze regressions --suite nightly
     """
-    from analyze.query.run_ref import meant_model, require_those
+    from analyze.query.run_ref import model_for, require_known
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
     from analyze.regressions.alerts import find_regressions
@@ -69,8 +69,8 @@ def regressions(
     limits = limits_in_force(Path.cwd())
     entries = known_in(known)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:
-        model = meant_model(session, model)
-        require_those(session, suite, model)
+        model = model_for(session, model)
+        require_known(session, suite, model)
         names = names_for(wanted, session)
         found = find_regressions(
             session,
@@ -80,7 +80,7 @@ def regressions(
             known=entries,
             suite=suite,
             model=model,
-            tell=progress,
+            progress=progress,
         )
     print_document(found, wanted, lambda it: regressions_document(it, look, is_all=is_all), names)
     if any(map(is_alert, everything(found))):

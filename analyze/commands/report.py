@@ -11,7 +11,7 @@ import typer
 
 from analyze.cli_options import RUN_HELP, RUNS, KnownOption, NoSyncOption
 from analyze.commands import known_in
-from schemas.errors import ConfigError, Problem, shown
+from schemas.errors import ConfigError, Problem, display_path
 
 if TYPE_CHECKING:
     from schemas.output.report import RunReport
@@ -112,7 +112,7 @@ def report(
                 limits=limits_in_force(Path.cwd()),
                 transcript_bytes=transcripts * KB,
                 known=entries,
-                tell=progress,
+                progress=progress,
                 names=names,
             )
         found = with_names(found, names)
@@ -142,9 +142,9 @@ def _page_of(found: RunReport, bundle: Callable[[], str]) -> str:
 
 def _no_folder(runs: Path) -> ConfigError:
     """Return what to do about a folder that is not there; it may be meant as a run."""
-    what = f"there is no folder {shown(runs)}"
+    what = f"there is no folder {display_path(runs)}"
     is_name = len(runs.parts) == 1 and RUNS.is_dir()
-    then = f"if it is a run: analyze report --run {shown(runs)}" if is_name else MAKE_ONE
+    then = f"if it is a run: analyze report --run {display_path(runs)}" if is_name else MAKE_ONE
     return ConfigError([Problem(None, f"{what}; {then}", "RUNS")])
 
 

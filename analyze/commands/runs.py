@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from schemas.config.known_issues import Acknowledged, KnownFile
     from schemas.output.regressions import OpenShift
 
-LIMIT = 30
+MAX_RUNS = 30
 """Runs that are listed unless told otherwise."""
 
 
@@ -36,7 +36,7 @@ def runs(
     label: Annotated[str | None, typer.Option(help="Runs with this label.")] = None,
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="List the newest N; 0: all.")
-    ] = LIMIT,
+    ] = MAX_RUNS,
     known: KnownOption = None,
     form: FormOption = None,
     runs: RunsOption = RUNS,
@@ -51,14 +51,14 @@ def runs(
     """
     from analyze.query.run_list import read_runs
     from analyze.query.run_list_render import runs_document, runs_json
-    from analyze.query.run_ref import meant_model, require_label, require_those
+    from analyze.query.run_ref import model_for, require_known, require_label
     from analyze.query.session import open_session
     from analyze.regressions.document import open_section, unused_section
 
     wanted, entries = form_of(form, json=json), known_in(known)
     with open_session(runs, sync=not no_sync) as session:
-        model = meant_model(session, model)
-        require_those(session, suite, model)
+        model = model_for(session, model)
+        require_known(session, suite, model)
         if label is not None:
             require_label(session, label)
         listed = read_runs(session, suite=suite, model=model, label=label, limit=limit)

@@ -49,18 +49,18 @@ def sql(
 
     Example: analyze sql "select model_id, passed_rate from model_summary"
     """
-    from analyze.query.session import look_for_news
-    from analyze.sql.output import BY_SUFFIX, Wish, print_answer, write_answer
+    from analyze.query.session import sync_new_runs
+    from analyze.sql.output import BY_SUFFIX, OutputOptions, print_answer, write_answer
 
     if json and form not in {None, "json"}:
         _exit_with_error(f"--json and --format {form} exclude each other")
     by_name = BY_SUFFIX.get(output.suffix.lower(), "table") if output else "table"
-    wish = Wish("json" if json else form or by_name, max_rows, timeout, not no_sync)
+    wish = OutputOptions("json" if json else form or by_name, max_rows, timeout, not no_sync)
     if wish.form == "parquet" and output is None and sys.stdout.isatty():
         _exit_with_error("--format parquet is no text; name a file with --output")
     if output is not None and query is None:
         _exit_with_error("--output needs a query; `-` reads one from standard input")
-    look_for_news(runs, sync=not no_sync)
+    sync_new_runs(runs, sync=not no_sync)
     if query is None:
         from analyze.sql.repl import run_prompt
 

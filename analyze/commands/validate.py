@@ -12,7 +12,7 @@ from analyze.cli_options import JsonOption
 if TYPE_CHECKING:
     from schemas.base import ValidatedFile
 
-LARGE = 50 * 10**6
+MIN_PROGRESS_BYTES = 50 * 10**6
 """Bytes of a file over which a terminal is told how far the work is."""
 
 
@@ -63,7 +63,7 @@ def _validated(path: Path) -> ValidatedFile:
     from schemas.errors import ConfigError, Problem
 
     try:
-        if path.stat().st_size <= LARGE:
+        if path.stat().st_size <= MIN_PROGRESS_BYTES:
             return validated(path)
         with Progress() as progress:
             return validated(path, progress)

@@ -1,7 +1,7 @@
 """Axes of a comparison: what can change an answer or its verdict, beside what is compared.
 
-Two rows are the same on an axis, or differ, or one of them does not say. What is not said keeps
-nothing out, but for the case: an unknown content is equal to none (D-A2).
+Two rows are the same on an axis, or differ, or one of them has no value. A missing value excludes
+nothing, except for the case: unknown content is equal to no other (D-A2).
 
 People name axes and metrics in an option that is repeated, or in one with commas between.
 """

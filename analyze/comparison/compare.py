@@ -22,15 +22,15 @@ from analyze.comparison.evidence.outcomes import CaseKey, CaseOutcome
 from analyze.comparison.evidence.read import Evidence
 from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.comparison.model_result import figures_of, judged, mean_rate, paired_counts
-from analyze.comparison.nights import asked_by, nights_of
+from analyze.comparison.nights import candidate_model, nights_of
 from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, common_cases, pair
 from analyze.comparison.planned import model_runs
 from analyze.comparison.ratios import ratios_of
-from analyze.lake.content_ids import AskedId
+from analyze.lake.content_ids import CaseIdUse
 from analyze.stats.intervals import Clusters, n_clusters, unit_sums
 from analyze.stats.paired_means import benjamini_hochberg
 from analyze.stats.paired_rates import rate_difference
-from analyze.stats.power.assumptions import LOOK_BACK
+from analyze.stats.power.assumptions import MAX_RUNS
 from schemas.errors import runs_flag
 from schemas.output.comparison import (
     Axis,
@@ -133,7 +133,7 @@ def compare(
         allow=allow,
     )
     groups, quarantined = _without(pairing.groups, without)
-    history = model_runs(cells, last_runs[:LOOK_BACK])
+    history = model_runs(cells, last_runs[:MAX_RUNS])
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
     differing = _differing(pairing.excluded)
     before = [
@@ -146,7 +146,9 @@ def compare(
             nights=nights_of(
                 group, rows, past, limits.thresholds, any_content="case" in pairing.allowed
             ),
-            history=[run[asked_by(group)] for run in history if asked_by(group) in run],
+            history=[
+                run[candidate_model(group)] for run in history if candidate_model(group) in run
+            ],
         )
         for group in groups
     ]
@@ -199,7 +201,7 @@ def _renames(
             key = row.case.suite_id, row.case_hash, row.case.case_id
             asked[key].update(n for n, run_ids in enumerate(sides) if row.run_id in run_ids)
     return renames_among(
-        (AskedId(*key, frozenset(places)) for key, places in asked.items()), runs_dir
+        (CaseIdUse(*key, frozenset(places)) for key, places in asked.items()), runs_dir
     )
 
 

@@ -1,6 +1,6 @@
 """The sentences and cells of a comparison, for the terminal and for Markdown alike.
 
-Plain text that holds names from outside as they are: who prints it makes them safe for the place.
+Plain text with names from outside unescaped: each printer escapes them for its output.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ EXCLUSIONS: dict[Exclusion, str] = {
 UNTESTED = {"censored": "censored", "too few": "measured in fewer"}
 """Words for a ratio that is not comparable, and what its reason begins with then."""
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Names in a sentence; the rest is counted."""
 
 
@@ -207,7 +207,7 @@ def side_of(side: Side) -> str:
 def runs_named(run_ids: Sequence[str]) -> str:
     """Return which runs these are, and how many: `night_01 to night_07 (7 runs)`."""
     named = ", ".join(run_ids) or "no run yet"
-    if len(run_ids) > MOST_NAMED:
+    if len(run_ids) > MAX_NAMED:
         named = f"{run_ids[0]} to {run_ids[-1]}"
     return named + (f" ({whole(len(run_ids))} runs)" if len(run_ids) > 1 else "")
 
@@ -224,7 +224,7 @@ def axis_lines(comparison: Comparison) -> Iterator[str]:
         what = f"{axis.axis} ({AXIS_WORDS[axis.axis]})"
         if axis.n_differ:
             base, candidate = map(_names, (axis.base, axis.candidate))
-            names = pair(some(base, most=MOST_NAMED), some(candidate, most=MOST_NAMED))
+            names = pair(some(base, most=MAX_NAMED), some(candidate, most=MAX_NAMED))
             told = f": {names}" if names else ""
             yield f"{what} differs in {_of(axis.n_differ, n_all)}, {_follows(axis)}{told}"
         elif axis.axis == "case" and axis.n_unknown:
@@ -251,7 +251,7 @@ def excluded_lines(excluded: Sequence[ExcludedCase]) -> Iterator[str]:
         axes = f" ({', '.join(case.axes)})" if case.axes else ""
         by_reason[EXCLUSIONS[case.reason] + axes].append(f"{case.case_id} ({case.model_id})")
     for reason, cases in by_reason.items():
-        yield f"{reason}: {counted(len(cases), 'case')}: {some(cases, most=MOST_NAMED)}"
+        yield f"{reason}: {counted(len(cases), 'case')}: {some(cases, most=MAX_NAMED)}"
 
 
 def limits_line(limits: ThresholdsUsed) -> str:

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from analyze.comparison.evidence.outcomes import METRICS, CaseKey, CaseOutcome
 from analyze.comparison.evidence.past_runs import FIRST_LOG, PastCell, PastNights
 from analyze.comparison.pairing import PairedGroup
-from analyze.stats.night_noise import MOST_RUNS, NightVariance, variance_of_logs, variance_of_rates
+from analyze.stats.night_noise import MAX_RUNS, NightVariance, variance_of_logs, variance_of_rates
 from analyze.stats.power.nights import Counts, Logs, level_of_logs, level_of_rates
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise
 
-COMMON = 0.8
+MIN_COMMON_SHARE = 0.8
 """Share of the compared cases that a past night must have asked in their present version."""
 
 
@@ -52,7 +52,7 @@ def nights_of(
         return None
     asked = _newest_case_hashes(group, rows)
     cases = [case.case for case in group.cases]
-    table = _table(cases, asked, past.get(asked_by(group)), any_content=any_content)
+    table = _table(cases, asked, past.get(candidate_model(group)), any_content=any_content)
     return Nights(
         n_base=len(base),
         n_candidate=len(candidate),
@@ -84,7 +84,7 @@ def night_noise(
     )
 
 
-def asked_by(group: PairedGroup) -> str:
+def candidate_model(group: PairedGroup) -> str:
     """Return the model_id whose history counts: the candidate's."""
     return group.candidate.key.model_id
 
@@ -94,7 +94,9 @@ def _newest_case_hashes(
 ) -> dict[CaseKey, str | None]:
     """Return the version of each case that the candidate's newest run asked."""
     place = {run_id: number for number, run_id in enumerate(group.candidate.runs)}
-    of_model = [row for row in rows if row.run_id in place and row.key.model_id == asked_by(group)]
+    of_model = [
+        row for row in rows if row.run_id in place and row.key.model_id == candidate_model(group)
+    ]
     return {row.case: row.case_hash for row in sorted(of_model, key=lambda row: place[row.run_id])}
 
 
@@ -132,7 +134,7 @@ def _table(
     nights = [
         night
         for night in zip(*columns, strict=True)
-        if len(night) - night.count(None) >= COMMON * len(cases)
+        if len(night) - night.count(None) >= MIN_COMMON_SHARE * len(cases)
     ]
     return Table(
         planned=[[int(cell is not None) for cell in night] for night in nights],
@@ -153,7 +155,7 @@ def _rate(table: Table, group: PairedGroup, margin: float) -> NightVariance:
     passed, scored = list(compress(table.passed, own)), list(compress(table.scored, own))
     planned = list(compress(table.planned, own))
     first = level_of_rates(passed, scored, planned, margin) if passed else 0
-    first = max(first, len(passed) - MOST_RUNS)
+    first = max(first, len(passed) - MAX_RUNS)
     own_trials = [side.own for case in group.cases for side in (case.base, case.candidate)]
     sides = [one.n_passed for one in own_trials], [one.n_scored for one in own_trials]
     return variance_of_rates(passed[first:], scored[first:], sides)
@@ -163,4 +165,4 @@ def _logs(table: Table, place: int, ratio_margin: float) -> NightVariance:
     known = [night.count(None) < len(night) for night in table.logs[place]]
     logs, planned = list(compress(table.logs[place], known)), list(compress(table.planned, known))
     first = level_of_logs(logs, planned, ratio_margin) if logs else 0
-    return variance_of_logs(logs[max(first, len(logs) - MOST_RUNS) :])
+    return variance_of_logs(logs[max(first, len(logs) - MAX_RUNS) :])

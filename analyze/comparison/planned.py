@@ -1,8 +1,8 @@
 """What two sides could show, and how many cases a margin takes: the answers of `analyze power`.
 
-Asked of the same history, with the candidate as its newest run, so that a comparison, a plan and
-the last words of a run say one number for one question. Only how far the two sides are alike is
-taken from these very sides, whatever their runs are. `ModelRun` is the material that a planned size
+They use the same history, with the candidate as its newest run, so that a comparison, a plan and
+the end of a run give one number for one question. Only the correlation of the two sides is taken
+from these sides themselves, whatever their runs are. `ModelRun` is the material that a planned size
 rests on: what past runs of a suite showed of one model.
 """
 
@@ -15,10 +15,16 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.comparison.evidence.outcomes import Answers
-from analyze.comparison.evidence.past_runs import PastCell, read_cells, together
+from analyze.comparison.evidence.past_runs import PastCell, merge_shards, read_cells
 from analyze.comparison.nights import Nights
 from analyze.comparison.pairing import PairedCase, Pooled, common_cases
-from analyze.stats.power.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of, two_runs
+from analyze.stats.power.assumptions import (
+    Assumptions,
+    ObservedCase,
+    ObservedRun,
+    assumptions_of,
+    two_runs,
+)
 from analyze.stats.power.planning import TWO_NIGHTS, SizeAnswer, size_answer
 from analyze.stats.power.smallest_drop import SAME_HARD_CASES
 from schemas.config.project import Thresholds
@@ -35,7 +41,7 @@ class ModelRun:
     """That can get a verdict."""
     repetitions: int
     """Trials of such a case, at most."""
-    seen: RunSeen
+    observed: ObservedRun
     clusters: Mapping[str, str | None]
     """Of each case that can get a verdict, by case_id."""
 
@@ -77,11 +83,11 @@ def model_runs(
 
 
 def _model_run(run_ids: tuple[str, ...], cases: Mapping[str, Sequence[PastCell]]) -> ModelRun:
-    wholes = [reduce(together, shards) for shards in cases.values()]
+    wholes = [reduce(merge_shards, shards) for shards in cases.values()]
     return ModelRun(
         n_cases=sum(cell.n_scorable > 0 for cell in wholes),
         repetitions=max(cell.n_scorable for cell in wholes),
-        seen=RunSeen(
+        observed=ObservedRun(
             run_ids,
             {
                 case_id: _case(cell, shards[0].case_hash)
@@ -92,9 +98,9 @@ def _model_run(run_ids: tuple[str, ...], cases: Mapping[str, Sequence[PastCell]]
     )
 
 
-def _case(cell: PastCell, case_hash: str | None) -> CaseSeen:
+def _case(cell: PastCell, case_hash: str | None) -> ObservedCase:
     answers = Answers(cell.n_answers, cell.n_failed_answers, cell.first_hash, cell.last_hash)
-    return CaseSeen(
+    return ObservedCase(
         case_hash,
         cell.n_independent,
         cell.n_independent_passed,
@@ -130,7 +136,7 @@ def planned_answers(
     """
     runs = history or [_candidate_alone(cases)]
     given = assumptions_of(
-        (run.seen for run in runs), runs[0].clusters, margin=limits.pass_rate_margin
+        (run.observed for run in runs), runs[0].clusters, margin=limits.pass_rate_margin
     )
     asked = [case for case in cases if _draws(case.base) and _draws(case.candidate)]
     before, after = (
@@ -177,7 +183,7 @@ def _candidate_alone(cases: Sequence[PairedCase]) -> ModelRun:
     """Return the candidate's side as a run."""
     asked = {f"{case.case.suite_id}/{case.case.case_id}": case for case in cases}
     seen = {
-        name: CaseSeen(
+        name: ObservedCase(
             None,
             case.candidate.counts.n_independent,
             case.candidate.counts.n_independent_passed,
@@ -189,6 +195,6 @@ def _candidate_alone(cases: Sequence[PairedCase]) -> ModelRun:
     return ModelRun(
         n_cases=len(cases),
         repetitions=max((_draws(case.candidate) for case in cases), default=1),
-        seen=RunSeen(("candidate",), seen),
+        observed=ObservedRun(("candidate",), seen),
         clusters={name: case.cluster for name, case in asked.items()},
     )

@@ -25,10 +25,10 @@ from schemas.output.comparison import NightNoise, Ratio, RatioMetric, Verdict
 
 COST = METRICS.index("cost_usd")
 
-LEAST_CASES = 5
+MIN_CASES = 5
 """Pairs below which there is no ratio."""
 
-MOST_APART = 0.05
+MAX_COVERAGE_GAP = 0.05
 """Shares left out further apart than this: the sides measured different kinds of trials."""
 
 Free = tuple[bool, bool]
@@ -68,14 +68,14 @@ class Measure:
             return f"every trial of the {FREE_SIDE[self.free]} cost 0, and a ratio needs two costs"
         if self.left_out_base is not None and self.left_out_candidate is not None:
             apart = abs(self.left_out_base - self.left_out_candidate)
-            if apart > MOST_APART + ROUNDING:
+            if apart > MAX_COVERAGE_GAP + ROUNDING:
                 return (
                     f"censored: {percent(self.left_out_base)} % of the trials of the base and "
                     f"{percent(self.left_out_candidate)} % of the candidate are not in it"
                 )
         if self.logs is None and self.free != (True, True):
             units = "cases" if self.n_clusters is None else "clusters of cases"
-            return f"measured in fewer than {LEAST_CASES} {units} on both sides"
+            return f"measured in fewer than {MIN_CASES} {units} on both sides"
         return None
 
     @property

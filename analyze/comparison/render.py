@@ -41,7 +41,7 @@ MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", 
 
 SHOWN_TITLES = (*CHANGE_TITLES, "both answers")
 
-MOST_CASES = 20
+MAX_CASES = 20
 """Cases that are listed unless all are asked for."""
 
 CUT = {"model": 8, "case": 12, "part": 6, "without a verdict": 12}
@@ -163,7 +163,7 @@ def comparison_document(comparison: Comparison, *, all_cases: bool = False) -> D
     groups = by_need(comparison.groups)
     verdicts = [Item(headline(one), list(notes_of(one)), is_strong=True) for one in groups]
     none = "" if groups else "nothing to compare: no model is on both sides"
-    cases = comparison.cases if all_cases else comparison.cases[:MOST_CASES]
+    cases = comparison.cases if all_cases else comparison.cases[:MAX_CASES]
     sides = [("base", comparison.base), ("candidate", comparison.candidate)]
     facts = Facts([(name, side_of(side)) for name, side in sides])
     return Document(

@@ -15,7 +15,7 @@ from schemas.config.project import Thresholds
 from schemas.errors import counted, plural
 from schemas.output.comparison import Axis, NightNoise, RateDifference, SideFacts, Verdict
 
-MOST_APART = 0.05
+MAX_COVERAGE_GAP = 0.05
 """Coverages further apart than this say that the two sides did not see the same work."""
 
 
@@ -121,7 +121,7 @@ def obstacles_between(
         )
     if not low and base.coverage is not None and candidate.coverage is not None:
         apart = abs(base.coverage - candidate.coverage)
-        if apart > MOST_APART + ROUNDING:
+        if apart > MAX_COVERAGE_GAP + ROUNDING:
             yield (
                 f"coverage differs by {points(apart)} points "
                 f"(base {percent(base.coverage)} %, candidate {percent(candidate.coverage)} %)"

@@ -20,7 +20,7 @@ TRIAL_ORDER = f"{GROUP_ORDER}, case_id, repetition"
 STARTED_AT = "started_at_ms as a timestamp in UTC; null also beyond the year 9999."
 
 
-def like(name: str, table: str = "results") -> Any:
+def same_column(name: str, table: str = "results") -> Any:
     """Return a field that means what the column of that name means in a raw table."""
     column = next(column for column in lake_columns()[table] if column.name == name)
     text = column.description or ""

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from analyze.contracts.base import STARTED_AT, ViewRow, like
+from analyze.contracts.base import STARTED_AT, ViewRow, same_column
 from schemas.base import Count, EpochMillis, Positive, Rate, Unit
 
 Total = Annotated[int, Field(ge=0)]
@@ -49,13 +49,13 @@ class CellsRow(ViewRow):
     )
 
     run_id: str = Field(description="Run the row belongs to.")
-    suite_id: str = like("suite_id")
-    provider: str = like("provider")
-    model: str = like("model")
-    thinking_level: str | None = like("thinking_level")
-    model_id: str = like("model_id")
-    case_id: str = like("case_id")
-    case_hash: str | None = like("case_hash")
+    suite_id: str = same_column("suite_id")
+    provider: str = same_column("provider")
+    model: str = same_column("model")
+    thinking_level: str | None = same_column("thinking_level")
+    model_id: str = same_column("model_id")
+    case_id: str = same_column("case_id")
+    case_hash: str | None = same_column("case_hash")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
     started_at: datetime | None = Field(description=STARTED_AT)
     n_planned: Positive = Field(description=PLANNED)
@@ -92,12 +92,12 @@ class CellsRow(ViewRow):
 class CellRunRow(ViewRow):
     """A row that belongs to one run of one cell, cells first."""
 
-    suite_id: str = like("suite_id")
-    case_id: str = like("case_id")
-    provider: str = like("provider")
-    model: str = like("model")
-    thinking_level: str | None = like("thinking_level")
-    model_id: str = like("model_id")
+    suite_id: str = same_column("suite_id")
+    case_id: str = same_column("case_id")
+    provider: str = same_column("provider")
+    model: str = same_column("model")
+    thinking_level: str | None = same_column("thinking_level")
+    model_id: str = same_column("model_id")
 
 
 class CellHistoryRow(CellRunRow):
@@ -110,7 +110,7 @@ class CellHistoryRow(CellRunRow):
     run_id: str = Field(description="Run the row belongs to.")
     started_at_ms: EpochMillis | None = Field(description=RUN_START)
     started_at: datetime | None = Field(description=STARTED_AT)
-    case_hash: str | None = like("case_hash")
+    case_hash: str | None = same_column("case_hash")
     n_planned: Positive = Field(description=PLANNED)
     n_total: Count = Field(description=TOTAL)
     n_reused: Count = Field(description=REUSED)
@@ -210,16 +210,16 @@ class CaseMatrixRow(ViewRow):
         "provider, model, thinking_level nulls first, model_id"
     )
 
-    suite_id: str = like("suite_id")
-    case_id: str = like("case_id")
+    suite_id: str = same_column("suite_id")
+    case_id: str = same_column("case_id")
     case_hash: str | None = Field(
         description="Of all that reaches the model or judges it; null: not known, and perhaps "
         "different cases of one name."
     )
-    provider: str = like("provider")
-    model: str = like("model")
-    thinking_level: str | None = like("thinking_level")
-    model_id: str = like("model_id")
+    provider: str = same_column("provider")
+    model: str = same_column("model")
+    thinking_level: str | None = same_column("thinking_level")
+    model_id: str = same_column("model_id")
     n_runs: Positive = Field(description="Runs that planned it.")
     first_started_at_ms: EpochMillis | None = Field(
         description="Start of the first of these runs, in ms since 1970-01-01 UTC."

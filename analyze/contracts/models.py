@@ -15,7 +15,7 @@ from analyze.contracts.base import (
     GroupRow,
     RunModelRow,
     ViewRow,
-    like,
+    same_column,
 )
 from analyze.contracts.history import COST, LATENCY, NANO_COST, PASSED, PASSED_RATE, SCORED, NanoUsd
 from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Unit, UsdSum
@@ -62,9 +62,9 @@ class ToolUseRow(GroupRow):
 class ModelRow(ViewRow):
     """A row that belongs to one model over all runs, whatever its local name."""
 
-    provider: str = like("provider")
-    model: str = like("model")
-    thinking_level: str | None = like("thinking_level")
+    provider: str = same_column("provider")
+    model: str = same_column("model")
+    thinking_level: str | None = same_column("thinking_level")
 
 
 class GroupToolCountsRow(ModelRow):
@@ -73,7 +73,7 @@ class GroupToolCountsRow(ModelRow):
     view: ClassVar[str] = "int_group_tool_counts"
     order: ClassVar[str] = f"{MODEL_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
 
-    cluster: str | None = like("cluster", "plans")
+    cluster: str | None = same_column("cluster", "plans")
     n_tool_trials: Positive = Field(description=f"{TOOL_TRIALS[:-1]}, of one case over all runs.")
     n_tool_success: Count = Field(description=TOOL_SUCCESS)
     n_cases: Positive = Field(description="Cases that came out this way.")
@@ -268,7 +268,7 @@ class CasePassesRow(RunModelRow):
     order: ClassVar[str] = f"{RUN_MODEL_ORDER}, case_id"
 
     case_id: str = Field(description="Name of the case.")
-    cluster: str | None = like("cluster", "plans")
+    cluster: str | None = same_column("cluster", "plans")
     n_planned: Count = Field(description="Planned trials of the case.")
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict: m of the statistics.")
@@ -286,7 +286,7 @@ class CaseToolUseRow(RunModelRow):
     order: ClassVar[str] = f"{RUN_MODEL_ORDER}, case_id"
 
     case_id: str = Field(description="Name of the case.")
-    cluster: str | None = like("cluster", "plans")
+    cluster: str | None = same_column("cluster", "plans")
     n_tool_trials: Positive = Field(description="Served trials with expected tools.")
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
 
@@ -300,7 +300,7 @@ class PassCountsRow(RunModelRow):
         "n_independent_passed"
     )
 
-    cluster: str | None = like("cluster", "plans")
+    cluster: str | None = same_column("cluster", "plans")
     is_scorable: bool = Field(description="Trials of the case can get a verdict.")
     n_scored: Count = Field(description="Trials with a verdict, of one such case.")
     n_passed: Count = Field(description="Trials that passed, of one such case.")
@@ -315,7 +315,7 @@ class ToolCountsRow(RunModelRow):
     view: ClassVar[str] = "int_tool_counts"
     order: ClassVar[str] = f"{RUN_MODEL_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
 
-    cluster: str | None = like("cluster", "plans")
+    cluster: str | None = same_column("cluster", "plans")
     n_tool_trials: Positive = Field(description="Served trials with expected tools, of one case.")
     n_tool_success: Count = Field(description="Those that used one of the expected tools.")
     n_cases: Positive = Field(description="Cases that came out this way.")
@@ -327,9 +327,9 @@ class CaseOutcomesRow(GroupRow):
     view: ClassVar[str] = "int_case_outcomes"
     order: ClassVar[str] = f"{GROUP_ORDER}, suite_id, case_id"
 
-    suite_id: str = like("suite_id")
-    case_id: str = like("case_id")
-    case_hash: str | None = like("case_hash")
+    suite_id: str = same_column("suite_id")
+    case_id: str = same_column("case_id")
+    case_hash: str | None = same_column("case_hash")
     first_repetition: Positive = Field(description="Lowest repetition planned, mostly 1.")
     settings: str | None = Field(description=f"{HASH}; it holds the repetition. Null: not known.")
     endpoint: str | None = Field(description=f"{HASH}: provider, URL, model, routing.")
@@ -338,8 +338,8 @@ class CaseOutcomesRow(GroupRow):
     model_build: str | None = Field(description=f"{HASH}: the weights; null: not known.")
     agent: str | None = Field(description=f"{HASH}; null: no agent.")
     image: str | None = Field(description=f"{HASH}; null: no container.")
-    tags: tuple[str, ...] = like("tags", "plans")
-    cluster: str | None = like("cluster", "plans")
+    tags: tuple[str, ...] = same_column("tags", "plans")
+    cluster: str | None = same_column("cluster", "plans")
     n_planned: Count = Field(description="Trials of the plan.")
     n_scorable: Count = Field(description="Planned trials that can get a verdict.")
     n_total: Count = Field(description="Trials with a result.")

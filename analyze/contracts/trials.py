@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from analyze.contracts.base import STARTED_AT, TRIAL_ORDER, GroupRow, ViewRow, like
+from analyze.contracts.base import STARTED_AT, TRIAL_ORDER, GroupRow, ViewRow, same_column
 from schemas.base import Count, EpochMillis, Millis, Positive, Tokens, Usd
 from schemas.run.alias import AliasOrigin
 from schemas.run.config import FingerprintParts
@@ -26,9 +26,9 @@ COUNTS = "A failed trial of the model rather than one without a verdict."
 class TrialRow(GroupRow):
     """A row that belongs to one record of one trial."""
 
-    suite_id: str = like("suite_id")
-    case_id: str = like("case_id")
-    repetition: Positive = like("repetition")
+    suite_id: str = same_column("suite_id")
+    case_id: str = same_column("case_id")
+    repetition: Positive = same_column("repetition")
     record_no: Positive = Field(description="Line number in results.jsonl.")
 
 
@@ -38,59 +38,59 @@ class ResultsRow(TrialRow):
     view: ClassVar[str] = "results"
     order: ClassVar[str] = TRIAL_ORDER
 
-    reused_from_run_id: str | None = like("reused_from_run_id")
-    prompt_id: str = like("prompt_id")
-    prompt_name: str | None = like("prompt_name")
-    case_hash: str | None = like("case_hash")
-    run_fingerprint: str | None = like("run_fingerprint")
-    fingerprint_version: Positive | None = like("fingerprint_version")
-    runner_type: str = like("runner_type")
-    validator_type: str | None = like("validator_type")
-    expected_tools: tuple[str, ...] = like("expected_tools")
-    tags: tuple[str, ...] = like("tags")
-    requested_model: str | None = like("requested_model")
-    served_model: str | None = like("served_model")
-    served_provider: str | None = like("served_provider")
-    routing: str | None = like("routing")
-    availability_status: str = like("availability_status")
-    status: str = like("status")
-    failure_type: str | None = like("failure_type")
-    error_code: str | None = like("error_code")
-    http_status: int | None = like("http_status")
-    attempt_count: Count = like("attempt_count")
-    finish_reason: str | None = like("finish_reason")
+    reused_from_run_id: str | None = same_column("reused_from_run_id")
+    prompt_id: str = same_column("prompt_id")
+    prompt_name: str | None = same_column("prompt_name")
+    case_hash: str | None = same_column("case_hash")
+    run_fingerprint: str | None = same_column("run_fingerprint")
+    fingerprint_version: Positive | None = same_column("fingerprint_version")
+    runner_type: str = same_column("runner_type")
+    validator_type: str | None = same_column("validator_type")
+    expected_tools: tuple[str, ...] = same_column("expected_tools")
+    tags: tuple[str, ...] = same_column("tags")
+    requested_model: str | None = same_column("requested_model")
+    served_model: str | None = same_column("served_model")
+    served_provider: str | None = same_column("served_provider")
+    routing: str | None = same_column("routing")
+    availability_status: str = same_column("availability_status")
+    status: str = same_column("status")
+    failure_type: str | None = same_column("failure_type")
+    error_code: str | None = same_column("error_code")
+    http_status: int | None = same_column("http_status")
+    attempt_count: Count = same_column("attempt_count")
+    finish_reason: str | None = same_column("finish_reason")
     is_ok: bool = Field(description=IS_OK)
     is_success: bool = Field(description=IS_SUCCESS)
     cause: str | None = Field(description=CAUSE)
     counts_against_model: bool | None = Field(description=f"{COUNTS[:-1]}; null: answered.")
-    passed: bool | None = like("passed")
-    objective_pass: bool | None = like("objective_pass")
-    violation: str | None = like("violation")
-    checks_passed: Count = like("checks_passed")
-    checks_failed: Count = like("checks_failed")
-    checks_errored: Count = like("checks_errored")
-    checks: tuple[CheckResult, ...] = like("checks")
-    tool_calls: tuple[str, ...] = like("tool_calls")
-    tool_call_count: Count = like("tool_call_count")
-    tool_call_source: str | None = like("tool_call_source")
-    tool_use_success: bool = like("tool_use_success")
-    output_hash: str = like("output_hash")
-    raw_output_truncated: bool = like("raw_output_truncated")
-    started_at_ms: EpochMillis = like("started_at_ms")
+    passed: bool | None = same_column("passed")
+    objective_pass: bool | None = same_column("objective_pass")
+    violation: str | None = same_column("violation")
+    checks_passed: Count = same_column("checks_passed")
+    checks_failed: Count = same_column("checks_failed")
+    checks_errored: Count = same_column("checks_errored")
+    checks: tuple[CheckResult, ...] = same_column("checks")
+    tool_calls: tuple[str, ...] = same_column("tool_calls")
+    tool_call_count: Count = same_column("tool_call_count")
+    tool_call_source: str | None = same_column("tool_call_source")
+    tool_use_success: bool = same_column("tool_use_success")
+    output_hash: str = same_column("output_hash")
+    raw_output_truncated: bool = same_column("raw_output_truncated")
+    started_at_ms: EpochMillis = same_column("started_at_ms")
     started_at: datetime | None = Field(description=STARTED_AT)
-    ended_at_ms: EpochMillis = like("ended_at_ms")
-    e2e_ms: Millis | None = like("e2e_ms")
-    ttft_ms: Millis | None = like("ttft_ms")
-    clock_late_ms: Millis | None = like("clock_late_ms")
-    elapsed_ms: Millis | None = like("elapsed_ms")
-    input_tokens: Tokens | None = like("input_tokens")
-    output_tokens: Tokens | None = like("output_tokens")
-    reasoning_tokens: Tokens | None = like("reasoning_tokens")
-    cached_input_tokens: Tokens | None = like("cached_input_tokens")
-    token_source: str | None = like("token_source")
-    cost_usd: Usd | None = like("cost_usd")
-    cost_source: str | None = like("cost_source")
-    artifact_path: str | None = like("artifact_path")
+    ended_at_ms: EpochMillis = same_column("ended_at_ms")
+    e2e_ms: Millis | None = same_column("e2e_ms")
+    ttft_ms: Millis | None = same_column("ttft_ms")
+    clock_late_ms: Millis | None = same_column("clock_late_ms")
+    elapsed_ms: Millis | None = same_column("elapsed_ms")
+    input_tokens: Tokens | None = same_column("input_tokens")
+    output_tokens: Tokens | None = same_column("output_tokens")
+    reasoning_tokens: Tokens | None = same_column("reasoning_tokens")
+    cached_input_tokens: Tokens | None = same_column("cached_input_tokens")
+    token_source: str | None = same_column("token_source")
+    cost_usd: Usd | None = same_column("cost_usd")
+    cost_source: str | None = same_column("cost_source")
+    artifact_path: str | None = same_column("artifact_path")
 
 
 class AttemptsRow(TrialRow):
@@ -106,26 +106,26 @@ class AttemptsRow(TrialRow):
         description="Later record that replaces this one; null: this one counts."
     )
     is_current: bool = Field(description="The record that counts.")
-    reused_from_run_id: str | None = like("reused_from_run_id")
-    availability_status: str = like("availability_status")
-    status: str = like("status")
-    failure_type: str | None = like("failure_type")
-    error_code: str | None = like("error_code")
-    http_status: int | None = like("http_status")
-    attempt_count: Count = like("attempt_count")
-    finish_reason: str | None = like("finish_reason")
+    reused_from_run_id: str | None = same_column("reused_from_run_id")
+    availability_status: str = same_column("availability_status")
+    status: str = same_column("status")
+    failure_type: str | None = same_column("failure_type")
+    error_code: str | None = same_column("error_code")
+    http_status: int | None = same_column("http_status")
+    attempt_count: Count = same_column("attempt_count")
+    finish_reason: str | None = same_column("finish_reason")
     is_ok: bool = Field(description=IS_OK)
     is_success: bool = Field(description=IS_SUCCESS)
-    passed: bool | None = like("passed")
-    started_at_ms: EpochMillis = like("started_at_ms")
+    passed: bool | None = same_column("passed")
+    started_at_ms: EpochMillis = same_column("started_at_ms")
     started_at: datetime | None = Field(description=STARTED_AT)
-    ended_at_ms: EpochMillis = like("ended_at_ms")
-    e2e_ms: Millis | None = like("e2e_ms")
-    ttft_ms: Millis | None = like("ttft_ms")
-    input_tokens: Tokens | None = like("input_tokens")
-    output_tokens: Tokens | None = like("output_tokens")
-    cost_usd: Usd | None = like("cost_usd")
-    artifact_path: str | None = like("artifact_path")
+    ended_at_ms: EpochMillis = same_column("ended_at_ms")
+    e2e_ms: Millis | None = same_column("e2e_ms")
+    ttft_ms: Millis | None = same_column("ttft_ms")
+    input_tokens: Tokens | None = same_column("input_tokens")
+    output_tokens: Tokens | None = same_column("output_tokens")
+    cost_usd: Usd | None = same_column("cost_usd")
+    artifact_path: str | None = same_column("artifact_path")
 
 
 class FailuresRow(TrialRow):
@@ -140,18 +140,18 @@ class FailuresRow(TrialRow):
     is_retryable: bool | None = Field(
         description="Worth asking again; null where the reason code is not known."
     )
-    availability_status: str = like("availability_status")
-    status: str = like("status")
-    error_code: str | None = like("error_code")
-    http_status: int | None = like("http_status")
-    attempt_count: Count = like("attempt_count")
-    finish_reason: str | None = like("finish_reason")
-    passed: bool | None = like("passed")
-    started_at_ms: EpochMillis = like("started_at_ms")
+    availability_status: str = same_column("availability_status")
+    status: str = same_column("status")
+    error_code: str | None = same_column("error_code")
+    http_status: int | None = same_column("http_status")
+    attempt_count: Count = same_column("attempt_count")
+    finish_reason: str | None = same_column("finish_reason")
+    passed: bool | None = same_column("passed")
+    started_at_ms: EpochMillis = same_column("started_at_ms")
     started_at: datetime | None = Field(description=STARTED_AT)
-    e2e_ms: Millis | None = like("e2e_ms")
-    error_message: str | None = like("error_message", "outputs")
-    artifact_path: str | None = like("artifact_path")
+    e2e_ms: Millis | None = same_column("e2e_ms")
+    error_message: str | None = same_column("error_message", "outputs")
+    artifact_path: str | None = same_column("artifact_path")
 
 
 class OutputsRow(TrialRow):
@@ -160,16 +160,16 @@ class OutputsRow(TrialRow):
     view: ClassVar[str] = "outputs"
     order: ClassVar[str] = TRIAL_ORDER
 
-    passed: bool | None = like("passed")
-    violation: str | None = like("violation")
-    raw_output: str = like("raw_output", "outputs")
-    raw_output_truncated: bool = like("raw_output_truncated")
+    passed: bool | None = same_column("passed")
+    violation: str | None = same_column("violation")
+    raw_output: str = same_column("raw_output", "outputs")
+    raw_output_truncated: bool = same_column("raw_output_truncated")
     parsed_output: str | None = Field(
         description="What the validator extracted, as JSON text; null: nothing."
     )
-    error_message: str | None = like("error_message", "outputs")
-    output_hash: str = like("output_hash")
-    artifact_path: str | None = like("artifact_path")
+    error_message: str | None = same_column("error_message", "outputs")
+    output_hash: str = same_column("output_hash")
+    artifact_path: str | None = same_column("artifact_path")
 
 
 class RunsRow(ViewRow):
@@ -178,21 +178,21 @@ class RunsRow(ViewRow):
     view: ClassVar[str] = "runs"
     order: ClassVar[str] = "started_at_ms nulls first, run_id"
 
-    run_id: str = like("run_id", "runs")
-    suite_id: str = like("suite_id", "runs")
-    suite_title: str = like("suite_title", "runs")
-    run_profile_id: str | None = like("run_profile_id", "runs")
-    run_group: str | None = like("run_group", "runs")
-    labels: tuple[str, ...] = like("labels", "runs")
-    started_at_ms: EpochMillis | None = like("started_at_ms", "runs")
+    run_id: str = same_column("run_id", "runs")
+    suite_id: str = same_column("suite_id", "runs")
+    suite_title: str = same_column("suite_title", "runs")
+    run_profile_id: str | None = same_column("run_profile_id", "runs")
+    run_group: str | None = same_column("run_group", "runs")
+    labels: tuple[str, ...] = same_column("labels", "runs")
+    started_at_ms: EpochMillis | None = same_column("started_at_ms", "runs")
     started_at: datetime | None = Field(description=STARTED_AT)
-    benchlake_version: str | None = like("benchlake_version", "runs")
-    n_planned: Count = like("n_planned", "runs")
-    max_cost_usd: Usd | None = like("max_cost_usd", "runs")
-    judge_hash: str | None = like("judge_hash", "runs")
-    machine: str | None = like("machine", "runs")
-    is_imported: bool = like("is_imported", "runs")
-    is_narrowed: bool = like("is_narrowed", "runs")
+    benchlake_version: str | None = same_column("benchlake_version", "runs")
+    n_planned: Count = same_column("n_planned", "runs")
+    max_cost_usd: Usd | None = same_column("max_cost_usd", "runs")
+    judge_hash: str | None = same_column("judge_hash", "runs")
+    machine: str | None = same_column("machine", "runs")
+    is_imported: bool = same_column("is_imported", "runs")
+    is_narrowed: bool = same_column("is_narrowed", "runs")
     run_no: Positive = Field(description="Place among the runs of its suite, by start, from 1.")
     previous_run_id: str | None = Field(
         description="Run of the same suite that started before; null for the first."
@@ -245,7 +245,7 @@ class CasesRow(ViewRow):
     validator_type: str | None = Field(description="Validator of the case.")
     is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
     has_expected_tools: bool = Field(description="Names tools that the model should use.")
-    cluster: str | None = like("cluster", "plans")
+    cluster: str | None = same_column("cluster", "plans")
     n_runs: Positive = Field(description="Runs that planned it.")
     n_planned: Positive = Field(description="Planned trials of all runs and models.")
     first_run_at_ms: EpochMillis | None = Field(
@@ -263,30 +263,30 @@ class PlannedTrialsRow(GroupRow):
     view: ClassVar[str] = "planned_trials"
     order: ClassVar[str] = TRIAL_ORDER
 
-    suite_id: str = like("suite_id")
-    case_id: str = like("case_id")
-    repetition: Positive = like("repetition")
-    trial_no: Count = like("trial_no", "plans")
-    prompt_id: str = like("prompt_id")
-    prompt_name: str | None = like("prompt_name")
-    case_hash: str | None = like("case_hash")
-    run_fingerprint: str | None = like("run_fingerprint")
+    suite_id: str = same_column("suite_id")
+    case_id: str = same_column("case_id")
+    repetition: Positive = same_column("repetition")
+    trial_no: Count = same_column("trial_no", "plans")
+    prompt_id: str = same_column("prompt_id")
+    prompt_name: str | None = same_column("prompt_name")
+    case_hash: str | None = same_column("case_hash")
+    run_fingerprint: str | None = same_column("run_fingerprint")
     fingerprint_parts: FingerprintParts | None = Field(
         description="What run_fingerprint is made of, each as the beginning of a hash: says where "
         "two trials differ; null in a folder of the older shape."
     )
     runner_type: str = Field(description="Runner that is to execute the trial.")
-    validator_type: str | None = like("validator_type")
-    is_scorable: bool = like("is_scorable", "plans")
-    expected_tools: tuple[str, ...] = like("expected_tools")
-    tags: tuple[str, ...] = like("tags")
-    cluster: str | None = like("cluster", "plans")
+    validator_type: str | None = same_column("validator_type")
+    is_scorable: bool = same_column("is_scorable", "plans")
+    expected_tools: tuple[str, ...] = same_column("expected_tools")
+    tags: tuple[str, ...] = same_column("tags")
+    cluster: str | None = same_column("cluster", "plans")
     has_result: bool = Field(description="The trial ran, or was reused.")
     state: str = Field(description="`present` or `missing`.")
     record_no: Positive | None = Field(
         description="Line of results.jsonl that counts; null while the trial is missing."
     )
-    failure_type: str | None = like("failure_type")
+    failure_type: str | None = same_column("failure_type")
     passed: bool | None = Field(description="The verdict; null when there is none yet.")
 
 
@@ -296,11 +296,11 @@ class CaseAliasesRow(ViewRow):
     view: ClassVar[str] = "case_aliases"
     order: ClassVar[str] = "suite_id, old_case_id"
 
-    suite_id: str = like("suite_id", "aliases")
-    old_case_id: str = like("old_case_id", "aliases")
+    suite_id: str = same_column("suite_id", "aliases")
+    old_case_id: str = same_column("old_case_id", "aliases")
     case_id: str = Field(description="Newest id of the case, at the end of every chain.")
     joined_to: str = Field(description="Id it was joined to, as somebody said.")
-    origin: AliasOrigin = like("origin", "aliases")
+    origin: AliasOrigin = same_column("origin", "aliases")
     recorded_at_ms: EpochMillis = Field(
         description="When it was joined, or its chain changed, in ms since 1970-01-01 UTC."
     )

@@ -88,7 +88,7 @@ def own_place(folder: Path | None) -> Path:
     raise ConfigError([Problem(None, f"{where}; name another folder with -o", key="--output")])
 
 
-def placed(
+def texts_by_path(
     texts: Sequence[ExportText], exporter: Exporter, output: Path | None, own: Path | None
 ) -> dict[Path, str]:
     """Return the text of each file by its path.

@@ -110,7 +110,7 @@ def read_run_trials(session: Session, run_id: str) -> list[RunTrial]:
     return [RunTrial(*row) for row in rows]
 
 
-def left_over(folder: Path | None) -> dict[str, JsonValue]:
+def imported_extras(folder: Path | None) -> dict[str, JsonValue]:
     """Return what an import kept for writing it back; nothing of any other run."""
     try:
         return {} if folder is None else load_import_record(folder).leftover
@@ -148,7 +148,7 @@ class Texts:
         self._texts = {record_no: Text(*rest) for record_no, *rest in rows}
         self._folder: Path | None = run_folder(session, run_id)
         self._is_imported = imported == [(True,)]
-        self._left = left_over(self._folder) if self._is_imported else {}
+        self._left = imported_extras(self._folder) if self._is_imported else {}
 
     def error_message(self, trial: RunTrial) -> str | None:
         """Return what was said about the failure."""

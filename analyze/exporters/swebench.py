@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import JsonValue
 
 from analyze.exporters import Exporter, ExportText, RunExport
-from analyze.exporters.run_trials import left_over
+from analyze.exporters.run_trials import imported_extras
 from analyze.query.run_ref import run_folder
 from schemas.errors import AnalyzeError
 from schemas.formats.report_v2 import EvaluationReport, InstanceClass, class_of, has_patches
@@ -230,7 +230,7 @@ def file_names(models: Sequence[FoldedModel]) -> dict[str, str]:
 def _of_run(wanted: RunExport) -> list[ExportText]:
     """Return the reports; a run that was imported from one of the harness gives that one again."""
     names = file_names(wanted.models)
-    left = left_over(run_folder(wanted.session, wanted.run_id))
+    left = imported_extras(run_folder(wanted.session, wanted.run_id))
     style = wanted.style or (4 if left.get("style") == 4 else 5)
     return [
         ExportText(one.model_id, names[one.model_id], _text(of_folded(one), style, left))

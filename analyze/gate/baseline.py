@@ -34,7 +34,7 @@ from schemas.output.comparison import Axis, Metric
 if TYPE_CHECKING:
     from analyze.comparison.evidence.outcomes import CaseOutcome
     from analyze.query.session import Session
-    from analyze.regressions.open_shifts import Open
+    from analyze.regressions.open_shifts import StandingShift
     from analyze.regressions.series import Histories
 
 
@@ -59,7 +59,7 @@ def resolve_baseline(
     metrics: Sequence[Metric] = ("passed_rate",),
     model: str | None = None,
     allow: Collection[Axis] = (),
-    opened: Sequence[Open] = (),
+    opened: Sequence[StandingShift] = (),
     histories: Histories | None = None,
 ) -> tuple[list[Baseline], ChosenSide]:
     """Return the baselines of a gate, one for each set of runs, and its candidate.
@@ -127,7 +127,7 @@ def _no_usable_run(candidate: str) -> NoUsableRun:
     return NoUsableRun([Problem(None, what)])
 
 
-def _levels_before(opened: Sequence[Open]) -> dict[tuple[str, str], tuple[str, ...]]:
+def _levels_before(opened: Sequence[StandingShift]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the runs of the level before the oldest shift that stands, by suite and model."""
     return {
         (one.shift.series.suite_id, one.shift.series.model_id): one.before

@@ -19,7 +19,7 @@ from schemas.output.regressions import GateLine, GateRules, Outcome
 if TYPE_CHECKING:
     from analyze.query.session import Session
 
-MOST_NAMED = 3
+MAX_NAMED_CASES = 3
 """Cases in a message; the rest is counted."""
 
 OF_MODEL = "(? is null or model_id = ? or model = ?)"
@@ -140,7 +140,7 @@ def _cases(missing: Collection[Planned]) -> str:
         f"{asked[0]}/{case_id}" if len(asked) == 1 else f"{case_id} (of {len(asked):,} models)"
         for (_, case_id), asked in models.items()
     )
-    return some(names, most=MOST_NAMED)
+    return some(names, most=MAX_NAMED_CASES)
 
 
 def _named(run_ids: Collection[str]) -> str:

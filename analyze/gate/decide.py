@@ -19,7 +19,7 @@ from analyze.comparison.evidence.plans import is_called
 from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import (
     ChosenSide,
-    NothingBefore,
+    NoEarlierRun,
     Texts,
     asks_levels,
     runs_of,
@@ -164,7 +164,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
             opened=opened.shifts,
             histories=histories,
         )
-    except NothingBefore as exc:
+    except NoEarlierRun as exc:
         return _first_night(session, question, exc)
     known = read_ids(session).with_newest_ids(question.known)
     quarantine = Quarantine() if known is None else quarantine_on(today, known)
@@ -197,10 +197,10 @@ def decide(session: Session, question: Question, today: date) -> Decision:
     return Decision(with_quarantine(result, quarantine), candidate)
 
 
-def _first_night(session: Session, question: Question, why: NothingBefore) -> Decision:
+def _first_night(session: Session, question: Question, why: NoEarlierRun) -> Decision:
     """Return that a gate cannot judge the first run of a suite: a line for each of its models."""
     model, texts = question.model, Texts(session)
-    plans = texts.alone(question.candidate, [] if model is None else [model])
+    plans = texts.plans_of(question.candidate, [] if model is None else [model])
     keys = {key for planned in texts.history.with_models(plans) for key in planned.models}
     models = sorted({key.model_id for key in keys if model is None or is_called(key, model)})
     candidate = ChosenSide(question.candidate, runs_of(plans), model)
@@ -225,7 +225,7 @@ def _first_night(session: Session, question: Question, why: NothingBefore) -> De
 
 def _alone(session: Session, text: str, model: str | None) -> ChosenSide:
     """Return the runs that a text means by itself."""
-    plans = Texts(session).alone(text, [] if model is None else [model])
+    plans = Texts(session).plans_of(text, [] if model is None else [model])
     return ChosenSide(text, runs_of(plans), model)
 
 

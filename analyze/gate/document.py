@@ -38,7 +38,7 @@ OUTCOMES: Mapping[Outcome, str] = {
 
 ORDER: tuple[Outcome, ...] = ("failed", "cannot_judge", "passed")
 
-MOST_CASES = 20
+MAX_CASES = 20
 """Cases that are listed; all of them are in the JSON."""
 
 CASE_COLUMNS = tuple(
@@ -68,7 +68,7 @@ def gate_document(result: GateResult, runs_dir: Path | None = None) -> Document:
 
 
 def _line(result: GateResult, line: GateLine) -> Section:
-    runs = held_against(result, line)
+    runs = baseline_names(result, line)
     lines = [line.why, *([f"held against {runs}"] if runs else [])]
     return listed(f"{OUTCOMES[line.outcome]}: {line_title(line)}", lines, "screen")
 
@@ -78,7 +78,7 @@ def _lines_table(result: GateResult) -> Table:
     is_each = has_own_baselines(result)
     for line in by_need(result.lines):
         row = [OUTCOMES[line.outcome], line.model_id, metric_name(line.metric), line.why]
-        cells.append([*row, *([held_against(result, line)] if is_each else [])])
+        cells.append([*row, *([baseline_names(result, line)] if is_each else [])])
     return Table(
         [Column(title) for title in [*titles, *(["Held against"] if is_each else [])]], cells
     )
@@ -88,8 +88,8 @@ def _worse(cases: Sequence[CaseChange]) -> Iterator[Section]:
     """Yield the cases that passed less often, and where their answers are."""
     if not cases:
         return
-    told = cases[:MOST_CASES]
-    more = "" if len(cases) == len(told) else f", the worst {MOST_CASES} of them"
+    told = cases[:MAX_CASES]
+    more = "" if len(cases) == len(told) else f", the worst {MAX_CASES} of them"
     title = f"{counted(len(cases), 'case')} passed less often{more}; one alone proves nothing:"
     rows = Table(CASE_COLUMNS, [change_cells(change) for change in told])
     commands = Item("", commands=[change.commands[-1] for change in told])
@@ -127,7 +127,7 @@ def has_own_baselines(result: GateResult) -> bool:
     return len({line.base_run_ids for line in result.lines if line.base_run_ids}) > 1
 
 
-def held_against(result: GateResult, line: GateLine) -> str:
+def baseline_names(result: GateResult, line: GateLine) -> str:
     """Return the runs that a line is held against; empty where all are held against the same."""
     return runs_named(line.base_run_ids) if has_own_baselines(result) else ""
 

@@ -13,7 +13,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from analyze.comparison.verdict import cause_counts
 from analyze.gate.decide import CandidateCase
-from analyze.gate.document import held_against
+from analyze.gate.document import baseline_names
 from analyze.regressions.document import open_sentences
 from analyze.render.numbers import whole
 from analyze.render.text import line_of
@@ -76,7 +76,7 @@ def _gate_suite(result: GateResult) -> TestSuite:
 
 def _of_line(result: GateResult, line: GateLine) -> list[str]:
     """Return whose nights a line is held against, and what stands, with commands that show it."""
-    runs = held_against(result, line)
+    runs = baseline_names(result, line)
     told = [
         one
         for one in result.open_shifts

@@ -1,8 +1,8 @@
 """A file of acknowledged shifts and quarantined cases, TOML or YAML, and what quarantine does.
 
-What is wrong in it is said with file, line and key, as of every file that people write. A gate does
-not test a case of which somebody wrote down that its verdict is no news. Scores never change by it:
-the cases stay in every report, and a gate names what it left out.
+Its mistakes are reported with file, line and key, as of every file that people write. A gate does
+not test a quarantined case. Scores never change by it: the cases stay in every report, and a gate
+names what it left out.
 """
 
 from __future__ import annotations

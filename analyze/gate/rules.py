@@ -22,7 +22,7 @@ from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE, EXIT_OK
 from schemas.output.comparison import Comparison, GroupComparison, Metric, RateDifference, Ratio
 from schemas.output.regressions import BaselineComparison, GateLine, GateResult, GateRules, Outcome
 
-LEAST_CASES = 5
+MIN_CASES = 5
 """Fewer cases on both sides can prove nothing, whatever they say."""
 
 EXIT_CODES: Mapping[Outcome, int] = {
@@ -37,7 +37,7 @@ class Ruling:
     """What one metric of one model comes to."""
 
     outcome: Outcome
-    why: str
+    reason: str
     unseen: float | None = None
 
 
@@ -113,7 +113,7 @@ def _lines_of(
                     model_id=group.candidate_model_id,
                     metric=metric,
                     outcome=ruling.outcome,
-                    why=ruling.why,
+                    why=ruling.reason,
                     unseen=ruling.unseen,
                     base_run_ids=group.base.run_ids,
                 )
@@ -129,13 +129,13 @@ def _ruling(
             return Ruling("cannot_judge", "; ".join(group.reasons))
         if group.difference is None:
             return Ruling("cannot_judge", "; ".join(group.reasons) or _too_few(None, "a verdict"))
-        if group.difference.n_units < LEAST_CASES:
+        if group.difference.n_units < MIN_CASES:
             return Ruling("cannot_judge", _too_few(group.difference, "a verdict"))
         return _of_rate(group.difference, rules, thresholds)
     if group.verdict == "not_comparable" and _has_verdicts(group):
         return Ruling("cannot_judge", "; ".join(group.reasons))
     ratio = next(ratio for ratio in group.ratios if ratio.metric == metric)
-    if ratio.n_units < LEAST_CASES:
+    if ratio.n_units < MIN_CASES:
         return Ruling("cannot_judge", _too_few(ratio, "a value"))
     if ratio.verdict == "not_comparable":
         return Ruling("cannot_judge", ratio.reason or "the two sides cannot be compared")
@@ -158,7 +158,7 @@ def _too_few(found: RateDifference | Ratio | None, what: str) -> str:
     have = "has" if n_cases == 1 else "have"
     units = "" if n_clusters is None else " clusters"
     told = in_cases(n_cases, n_clusters)
-    return f"{told} {have} {what} on both sides; a gate needs {LEAST_CASES}{units}"
+    return f"{told} {have} {what} on both sides; a gate needs {MIN_CASES}{units}"
 
 
 def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) -> Ruling:

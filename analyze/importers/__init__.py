@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from analyze.importers.base import Written
 
 
-Tell = Callable[[int, int], None]
+FileProgress = Callable[[int, int], None]
 """Is told how many files of all are done."""
 
 
@@ -29,7 +29,7 @@ class ImportRequest:
     model: str | None = None
     predictions: Path | None = None
     logs: Path | None = None
-    progress: Tell | None = None
+    progress: FileProgress | None = None
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,14 @@ from analyze.importers.originals import copy_originals, digest_of, hashes_of
 from schemas.base import Finding, slugify
 from schemas.errors import (
     EXIT_USAGE,
-    MOST_SHOWN,
+    MAX_SHOWN_PROBLEMS,
     AnalyzeError,
     BenchError,
     ConfigError,
     Problem,
     counted,
+    display_path,
     printable,
-    shown,
 )
 from schemas.io.files import sync_path
 from schemas.io.own_files import take_lock
@@ -290,8 +290,10 @@ class NotImportable(AnalyzeError):
     def __init__(self, places: Iterable[tuple[Path, Finding]]) -> None:
         told = tuple(places)
         self.findings = tuple(finding for _, finding in told)
-        lines = [printable(finding_line(path, finding)) for path, finding in told[:MOST_SHOWN]]
-        if (more := len(told) - MOST_SHOWN) > 0:
+        lines = [
+            printable(finding_line(path, finding)) for path, finding in told[:MAX_SHOWN_PROBLEMS]
+        ]
+        if (more := len(told) - MAX_SHOWN_PROBLEMS) > 0:
             lines.append(f"and {counted(more, 'more problem')}")
         super().__init__("\n".join(lines))
 
@@ -300,7 +302,7 @@ def finding_line(path: Path, finding: Finding) -> str:
     """Return a finding as a line: `file:line: pointer: sentence`."""
     line = "" if finding.line is None else f":{finding.line}"
     where = f" {finding.pointer}:" if finding.pointer else ""
-    return f"{shown(path)}{line}:{where} {finding.message}"
+    return f"{display_path(path)}{line}:{where} {finding.message}"
 
 
 def refuse_errors(

@@ -1,4 +1,4 @@
-"""A line of results.jsonl of which little is known: what the source does not say stays null.
+"""A line of results.jsonl from a source that knows little: what it does not hold stays null.
 
 Secrets are taken out of its texts (D-H4); the original beside it stays as it is. An answer that is
 longer than a line may hold has its whole text in a trace. Times that other tools wrote as text
@@ -17,7 +17,7 @@ from analyze.importers.base import Traced
 from schemas.base import set_apart, slugify
 from schemas.failures import classify
 from schemas.redact import may_hold_secret, redact, redact_json
-from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, Result
+from schemas.run.result import MAX_RAW_OUTPUT_BYTES, CheckResult, Result
 from schemas.run.trace import Artifact, FinalOutputEvent
 
 BLANK: dict[str, Any] = {
@@ -82,8 +82,8 @@ def result_of(*, failure_type: str | None = None, **known: Any) -> Result:
         }
     fields |= {name: redact_json(fields.get(name)) for name in FREE_TEXTS}
     text = fields["raw_output"].encode()
-    if len(text) > RAW_OUTPUT_LIMIT:
-        fields["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
+    if len(text) > MAX_RAW_OUTPUT_BYTES:
+        fields["raw_output"] = text[:MAX_RAW_OUTPUT_BYTES].decode(errors="ignore")
         fields["raw_output_truncated"] = True
     return Result(**fields)
 

@@ -1,8 +1,8 @@
 """Run folders of the older tool, taken over unchanged: the lake reads them as they are.
 
-A run that went on since it was taken over is brought up to date; one that is another one is not.
-Rows that were published without their run become a folder of the same shape. Logs without a line
-that can be taken are refused, with why, field by field.
+An imported run that was continued since is updated; another run of its name is left alone. Rows
+that were published without their run become a folder of the same shape. A log without any usable
+line is refused, with the reasons, field by field.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from schemas.run.import_record import SOURCE_FOLDER, DocumentResult, is_imported
 from schemas.run.layout import IMPORT_FILE, LOG, is_run_id, refuse_name
 from schemas.run.result import LineError, content_of
 
-MOST_FOUND = 60
+MAX_VALUE_CHARS = 60
 """Characters of a value that a message shows."""
 
 KINDS = {
@@ -116,7 +116,7 @@ def _of_line(log: Path, number: int, line: bytes) -> Iterator[tuple[tuple[object
 
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= MOST_FOUND else text[:MOST_FOUND] + "…"
+    return text if len(text) <= MAX_VALUE_CHARS else text[:MAX_VALUE_CHARS] + "…"
 
 
 def _allowed(field: str) -> str | None:
@@ -260,7 +260,7 @@ def _written(target: Path, *, is_new: bool, findings: tuple[Finding, ...] = ()) 
     """Return what a run has: results, which events are none of, and lines that are passed over."""
     whole = read_whole(target, imported=True)
     told = [warning("line_skipped", "", problem) for problem in whole.problems]
-    if torn := whole.seen.size - whole.coverage.end:
+    if torn := whole.log_stat.size - whole.coverage.end:
         message = f"{LOG} ends in a torn line of {counted(torn, 'byte')}, which is left out"
         told.append(warning("torn_line", "", message))
     n_trials = whole.tables["results"].num_rows

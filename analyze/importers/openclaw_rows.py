@@ -41,8 +41,8 @@ WORDS = {str: "text", int: "a whole number from 0 on", bool: "true or false"}
 
 TRUTH = {"true": True, "false": False}
 
-MOST_BYTES = 2**28
-MOST_FOUND = 40
+MAX_FILE_BYTES = 2**28
+MAX_VALUE_CHARS = 40
 """Characters of a value that a message shows."""
 
 
@@ -64,9 +64,9 @@ def lines_of_rows(path: Path, run_id: str) -> list[bytes]:
         ConfigError: it is no such file, lacks columns, or a row does not fit; names all of it.
         OSError: it cannot be read.
     """
-    if path.stat().st_size > MOST_BYTES:
+    if path.stat().st_size > MAX_FILE_BYTES:
         what = "is too large to be rows that somebody published"
-        raise ConfigError([Problem(path, what, allowed=f"at most {MOST_BYTES // 2**20} MB")])
+        raise ConfigError([Problem(path, what, allowed=f"at most {MAX_FILE_BYTES // 2**20} MB")])
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as exc:
@@ -143,7 +143,7 @@ def _record(
             values[name] = _value(name, row.values.get(name))
         except ValueError:
             value = row.values.get(name)
-            found = "nothing" if value is None else str(value)[:MOST_FOUND]
+            found = "nothing" if value is None else str(value)[:MAX_VALUE_CHARS]
             allowed = _allowed(name)
             what = "is no value of this field"
             wrong.append(Problem(path, what, name, line=row.number, found=found, allowed=allowed))
@@ -159,7 +159,7 @@ def _record(
 
 def _misfits(path: Path, number: int, exc: ValidationError) -> Iterator[Problem]:
     for one in exc.errors():
-        found = str(one["input"])[:MOST_FOUND]
+        found = str(one["input"])[:MAX_VALUE_CHARS]
         yield Problem(path, one["msg"], str(one["loc"][0]), line=number, found=found)
 
 

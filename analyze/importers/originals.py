@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from schemas.base import Finding, warning
-from schemas.errors import AnalyzeError, shown
+from schemas.errors import AnalyzeError, display_path
 from schemas.io.files import copy_hashed, sha256_of, sync_path
 
-MANY_FILES = 200
+MIN_BULK_FILES = 200
 """From here on the whole disk is waited for once, rather than each file."""
 
 
@@ -25,7 +25,7 @@ class SourceChanged(AnalyzeError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{shown(path)} changed while it was read; nothing was imported, try again"
+            f"{display_path(path)} changed while it was read; nothing was imported, try again"
         )
 
 
@@ -139,7 +139,7 @@ def copy_originals(sources: Mapping[str, Path], hashes: Mapping[str, str], targe
             digest = copy_hashed(source, copy)
         if digest != hashes[name]:
             raise SourceChanged(path)
-    if len(sources) > MANY_FILES:
+    if len(sources) > MIN_BULK_FILES:
         os.sync()  # one long wait of the disk instead of a wait for each
         return
     for place in (*(target / name for name in sources), *folders):

@@ -55,7 +55,7 @@ from schemas.run.result import CheckOutcome, CheckResult, Result
 ONE_FILE = "report.json"
 """What the only original is called below `source/`, so that a renamed file is the same one."""
 
-MOST_COUNTED = 10**12
+MAX_COUNT = 10**12
 """A number above it counts nothing."""
 
 NO_LOSS = frozenset({"derivable_absent", "older_rule"})
@@ -66,7 +66,7 @@ PROVIDER = "sf-bench"
 UNLISTED = "not_in_the_report"
 """Begins the name of an instance that the report counts and neither holds nor names."""
 
-MOST_UNLISTED = 100_000
+MAX_UNLISTED = 100_000
 """Instances that a report may count beyond those it holds: no data set of it has as many."""
 
 OF_SKIPPED = {"validation", "error_type", "error_message"}
@@ -124,7 +124,7 @@ def _counted_before(value: object) -> int:
     if not isinstance(value, dict):
         return 0
     parts = (value, value.get("statistics"), value.get("summary"))
-    return int(min(max(map(stored_total, parts)), MOST_COUNTED))
+    return int(min(max(map(stored_total, parts)), MAX_COUNT))
 
 
 def _migrated(found: OldReport) -> tuple[object, tuple[Finding, ...]]:
@@ -298,9 +298,9 @@ def _absent_of(report: EvaluationReport, n_counted: int) -> list[str]:
     n_absent = n_counted - len(here)
     if n_absent <= 0:
         return []
-    if n_absent > MOST_UNLISTED:
+    if n_absent > MAX_UNLISTED:
         what = f"counts {n_absent:,} instances more than it holds"
-        key, allowed = "summary.total_instances", f"at most {MOST_UNLISTED:,} more"
+        key, allowed = "summary.total_instances", f"at most {MAX_UNLISTED:,} more"
         raise ConfigError([Problem(None, what, key, allowed=allowed)])
     listed = {one for name in ID_FIELDS for one in getattr(report, name)} - here
     named = sorted(listed)[:n_absent]

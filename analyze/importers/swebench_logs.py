@@ -25,10 +25,10 @@ FILES = ("eval.sh", "patch.diff", "run_instance.log", "test_output.txt", REPORT)
 
 KIND = "swebench"
 GROUPS = ("FAIL_TO_PASS", "PASS_TO_PASS")
-MOST_BYTES = 1 << 26
+MAX_REPORT_BYTES = 1 << 26
 """Of the report of an instance; a larger one is none."""
 
-MOST_LEVELS = 5
+MAX_FOLDER_DEPTH = 5
 """From the folder around `logs` down to that of a model."""
 
 
@@ -64,7 +64,7 @@ class Logs:
     def _places(self, folder: Path) -> list[Path]:
         """Return the folders that hold those of instances, on the first level that has any."""
         level = [folder]
-        for _ in range(MOST_LEVELS):
+        for _ in range(MAX_FOLDER_DEPTH):
             below = {one: _folders_in(one) for one in level}
             found = [
                 one
@@ -108,7 +108,7 @@ def _is_name(instance_id: str) -> bool:
 
 
 def _is_short(path: Path) -> bool:
-    return path.stat().st_size <= MOST_BYTES
+    return path.stat().st_size <= MAX_REPORT_BYTES
 
 
 def _folders_in(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from schemas.errors import printable, shown
+from schemas.errors import display_path, printable
 from schemas.io.files import write_whole
 from schemas.lake.layout import ALIASES, live_paths, strays
 
@@ -86,7 +86,9 @@ def read_file(lake: Path) -> tuple[list[AliasRow], list[str]]:
             first = exc.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             why = printable(f"`{where}`: {first['msg']}" if where else first["msg"])
-            problems.append(f"{shown(path)}:{number}: is no alias ({why}); the line is passed over")
+            problems.append(
+                f"{display_path(path)}:{number}: is no alias ({why}); the line is passed over"
+            )
     return rows, problems
 
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from analyze.lake.alias_file import alias_file, append, is_in_lake, note_in_lake, read_file
 from analyze.lake.left_out import without_left_out
-from schemas.errors import ConfigError, Problem, counted, shown
+from schemas.errors import ConfigError, Problem, counted, display_path
 from schemas.io.arrow import arrow_schema, record_of
 from schemas.io.files import TEMPORARY
 from schemas.lake.layout import ALIASES, live_files, month_of
@@ -81,11 +81,13 @@ def _brought_together(lake: Path) -> list[str]:
         if missing := [row for row in in_lake if row not in set(in_file)]:
             append(lake, missing)
             n_rows = counted(len(missing), "alias row was", "alias rows were")
-            file = shown(alias_file(lake))
+            file = display_path(alias_file(lake))
             told.append(f"{n_rows} copied from the lake to {file}: keep that file with the runs")
     except OSError as exc:
         path = alias_file(lake)
-        return [f"{shown(path)}: {exc.strerror}; renamed cases are joined as the lake has them"]
+        return [
+            f"{display_path(path)}: {exc.strerror}; renamed cases are joined as the lake has them"
+        ]
     months: dict[str, list[AliasRow]] = {}
     for row in dict.fromkeys(in_file):
         if row not in set(in_lake):
@@ -120,7 +122,7 @@ def join(lake: Path, suite_id: str, joins: Sequence[Join], origin: AliasOrigin) 
     return len(edges) - n_before
 
 
-def take_back(lake: Path, suite_id: str, old: str) -> None:
+def remove_alias(lake: Path, suite_id: str, old: str) -> None:
     """Let an id stand for itself again, and those that were joined to it end there.
 
     Raises:

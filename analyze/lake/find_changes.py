@@ -13,7 +13,7 @@ from pathlib import Path
 from schemas.errors import counted, restore_command
 from schemas.io.own_files import refuse_other
 from schemas.lake.manifest import Manifest
-from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen, is_planned, look_of
+from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogStat, folder_state, is_planned
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes of logs of how many are done."""
@@ -46,13 +46,13 @@ def is_ours(folder: Path) -> bool:
     return (folder / "config.json").exists() or (folder / "plan.jsonl").exists()
 
 
-def log_seen(folder: Path) -> LogSeen:
+def log_stat(folder: Path) -> LogStat:
     """Return size and time of a folder's log; zeros while there is none."""
     try:
         facts = (folder / LOG).stat()
     except OSError:
         return NO_LOG
-    return LogSeen(facts.st_size, facts.st_mtime_ns)
+    return LogStat(facts.st_size, facts.st_mtime_ns)
 
 
 def line_of(problem: str, log: Path) -> int:
@@ -62,7 +62,7 @@ def line_of(problem: str, log: Path) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def torn_tail(log: Path, covered: int, seen: LogSeen) -> list[str]:
+def torn_tail(log: Path, covered: int, seen: LogStat) -> list[str]:
     """Return what is wrong with the end of a log."""
     if seen.size < covered:
         again = f"; `{restore_command(log.parent)}` writes it again" * is_planned(log.parent)
@@ -100,7 +100,7 @@ class Synced:
     """The lake cannot be written, so it is read as it is."""
 
 
-def changed(folders: Iterable[tuple[str, LogSeen]], manifest: Manifest) -> list[str]:
+def changed(folders: Iterable[tuple[str, LogStat]], manifest: Manifest) -> list[str]:
     """Return the names of the run folders that changed since they were brought in."""
     known, runs_dir = manifest.runs, manifest.lake.parent
     names = []
@@ -110,7 +110,7 @@ def changed(folders: Iterable[tuple[str, LogSeen]], manifest: Manifest) -> list[
             names.append(name)
         elif seen.is_pruned or (seen.is_complete and not seen.refused_as):
             continue
-        elif not seen.is_complete or seen.refused_as != look_of(runs_dir / name):
+        elif not seen.is_complete or seen.refused_as != folder_state(runs_dir / name):
             names.append(name)
     return sorted(names)
 

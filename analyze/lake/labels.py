@@ -23,11 +23,11 @@ def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
         RunNotFound: neither a folder nor the lake has the run.
         OSError: config.json or the lake cannot be written.
     """
-    from analyze.lake.moved_files import until_settled  # noqa: PLC0415 - the engine
+    from analyze.lake.moved_files import retry_while_moving  # noqa: PLC0415 - the engine
 
     lake = lake_of(runs_dir)
     write = partial(set_labels, runs_dir, run_id, tuple(labels))
-    until_settled(lake, write, partial(settle, lake, writes=True))
+    retry_while_moving(lake, write, partial(settle, lake, writes=True))
 
 
 def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ from analyze.lake.find_changes import (
     is_ours,
     is_second_name,
     line_of,
-    log_seen,
+    log_stat,
     require_files,
     torn_tail,
 )
@@ -38,7 +38,7 @@ from schemas.lake.layout import (
     month_of,
 )
 from schemas.lake.log_coverage import holds, tail_before
-from schemas.lake.manifest import Manifest, RunSeen
+from schemas.lake.manifest import Manifest, MirroredRun
 from schemas.lake.recover import prune, remove_part
 from schemas.lake.rows import run_table
 from schemas.lake.tables import RunRow, files_of, reading
@@ -46,10 +46,10 @@ from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
 from schemas.lake.writer import LakeWriter, RunMirror
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord, is_imported
-from schemas.run.layout import IMPORT_FILE, LOG, LogSeen, look_of
+from schemas.run.layout import IMPORT_FILE, LOG, LogStat, folder_state
 from schemas.run.result import LineError, misfit
 
-WHOLE_BYTES = 32 * 2**20
+MAX_SHARED_BYTES = 32 * 2**20
 """A longer log has files of its own."""
 
 EVERYWHERE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
@@ -60,10 +60,10 @@ FILE_OF = {PlannedTrial.__name__: "plan.jsonl", ImportRecord.__name__: IMPORT_FI
 
 
 @dataclass
-class Brought:
+class LoadedGroup:
     """What was brought in of a group of runs."""
 
-    seen: dict[str, RunSeen] = field(default_factory=dict)
+    mirrored: dict[str, MirroredRun] = field(default_factory=dict)
     """What is known of each folder now; none for a run that another process has."""
     files: list[LakeFile] = field(default_factory=list)
     n_runs: int = 0
@@ -73,7 +73,7 @@ class Brought:
     """Files of the lake that could not be read; their runs are not brought in yet."""
 
 
-def bring_group(runs_dir: Path, names: list[str], manifest: Manifest | None = None) -> Brought:
+def load_group(runs_dir: Path, names: list[str], manifest: Manifest | None = None) -> LoadedGroup:
     """Bring some runs into the lake.
 
     Args:
@@ -92,14 +92,14 @@ class _Group:
         self._runs_dir = runs_dir
         self._lake = lake_of(runs_dir)
         self._manifest = manifest
-        self._brought = Brought()
+        self._brought = LoadedGroup()
         self._locks: dict[str, int] = {}
         self._imported: dict[str, bool] = {}
         self._looks: dict[str, str] = {}
         self._replaced: dict[str, list[tuple[str, LakeFile, Part]]] = {}
         self._read_again: set[str] = set()
 
-    def bring(self, names: list[str]) -> Brought:
+    def bring(self, names: list[str]) -> LoadedGroup:
         try:
             for name in names:
                 self._guarded(name, self._lock)
@@ -133,9 +133,9 @@ class _Group:
 
     def _lock(self, name: str) -> None:
         folder = self._runs_dir / name
-        self._looks[name] = look_of(folder)
+        self._looks[name] = folder_state(folder)
         if is_second_name(folder):
-            self._note(name, log_seen(folder), [], told=[])
+            self._note(name, log_stat(folder), [], told=[])
             return
         require_files(folder)
         self._imported[name] = is_imported(folder)
@@ -166,21 +166,21 @@ class _Group:
                 raise
             cannot = "is missing, so this is no complete run"
             why = f"{exc.filename}: {cannot if is_gone else f'cannot be read ({exc.strerror})'}"
-        self._note(name, log_seen(folder), [why], told=[why], refused_as=self._looks[name])
+        self._note(name, log_stat(folder), [why], told=[why], refused_as=self._looks[name])
         return None
 
     def _look_at(self, name: str) -> WholeRun | None:
         folder, imported = self._runs_dir / name, self._imported[name]
         if not imported and not is_ours(folder):
-            self._note(name, log_seen(folder), [], told=[])  # another tool's results.jsonl
+            self._note(name, log_stat(folder), [], told=[])  # another tool's results.jsonl
             return None
         held = [
             (table, file, part)
             for table in TABLES_IN_ORDER
             for file, part in self._manifest.parts_of(table, name)
         ]
-        seen = log_seen(folder)
-        if not held and (imported or seen.size <= WHOLE_BYTES):
+        seen = log_stat(folder)
+        if not held and (imported or seen.size <= MAX_SHARED_BYTES):
             return read_whole(folder, imported=imported)
         if imported:
             return self._look_again(folder, seen)
@@ -188,7 +188,7 @@ class _Group:
         logged = [part for table, _, part in held if table in BATCH_TABLES]
         is_held = (holds(folder / LOG, part.coverage) for part in logged if part.coverage.end)
         if known and known.is_robbed and all(is_held):
-            if seen.size <= WHOLE_BYTES:
+            if seen.size <= MAX_SHARED_BYTES:
                 self._read_again.add(name)
                 return read_whole(folder, imported=False)
             prune(self._lake, [name], BATCH_TABLES)
@@ -196,7 +196,7 @@ class _Group:
         self._follow(folder, seen)
         return None
 
-    def _look_again(self, folder: Path, seen: LogSeen) -> WholeRun | None:
+    def _look_again(self, folder: Path, seen: LogStat) -> WholeRun | None:
         """Return an earlier tool's run anew when its log is another one than the lake holds."""
         name, log = folder.name, folder / LOG
         covered = covered_until(part for _, part in self._manifest.parts_of("results", name))
@@ -219,7 +219,7 @@ class _Group:
         ]
         return whole
 
-    def _follow(self, folder: Path, seen: LogSeen) -> None:
+    def _follow(self, folder: Path, seen: LogStat) -> None:
         """Bring in what a run wrote since; its lock goes over to the mirror."""
         name, log = folder.name, folder / LOG
         mirror = RunMirror(
@@ -265,13 +265,15 @@ class _Group:
             self._brought.n_rows += sum(
                 run.tables[table].num_rows for table in ("results", "events") if table in run.tables
             )
-            problems = [*run.problems, *torn_tail(log, run.coverage.end, run.seen)]
-            self._note(run.run_id, run.seen, problems, told=problems)
+            problems = [*run.problems, *torn_tail(log, run.coverage.end, run.log_stat)]
+            self._note(run.run_id, run.log_stat, problems, told=problems)
 
     def _note(
-        self, name: str, seen: LogSeen, problems: list[str], told: list[str], refused_as: str = ""
+        self, name: str, seen: LogStat, problems: list[str], told: list[str], refused_as: str = ""
     ) -> None:
-        self._brought.seen[name] = RunSeen(name, *seen, tuple(problems), refused_as=refused_as)
+        self._brought.mirrored[name] = MirroredRun(
+            name, *seen, tuple(problems), refused_as=refused_as
+        )
         self._brought.problems += told
 
 

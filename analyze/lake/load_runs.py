@@ -23,34 +23,36 @@ import orjson
 
 from analyze.lake.aliases import sync_aliases
 from analyze.lake.find_changes import Progress, Synced, changed, with_known_problems
-from analyze.lake.load_group import Brought, bring_group
+from analyze.lake.load_group import LoadedGroup, load_group
 from analyze.lake.quarantine import SetAside, sentences, set_aside
 from schemas.errors import AnalyzeError, DamagedFile
 from schemas.lake.bulk_load import drop_cut_off
 from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of
-from schemas.lake.manifest import Manifest, RunSeen
+from schemas.lake.manifest import Manifest, MirroredRun
 from schemas.lake.recover import prune
 from schemas.lake.transaction import LakeBusy, lock_run
 from schemas.run.import_record import is_imported
-from schemas.run.layout import IMPORT_FILE, LogSeen, run_folders
+from schemas.run.layout import IMPORT_FILE, LogStat, run_folders
 
 N_PROCESSES = 2
 
 LAST_GROUP_S = 120
-"""How long a process may take over the group it has when no more is wanted of it."""
+"""How long a process may take to finish its group once no more groups are wanted."""
 
-GROUP_RUNS = 400
+MAX_GROUP_RUNS = 400
 """Runs that are locked and read together; each lock is an open file."""
 
-GROUP_BYTES = 64 * 2**20
+MAX_GROUP_BYTES = 64 * 2**20
 """Bytes of logs in a group: what is held in memory at one moment."""
 
-MUCH_BYTES = 48 * 2**20
+MIN_PARALLEL_BYTES = 48 * 2**20
 """Bytes of logs from which on a second process pays for its start."""
 
 
-def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list[str], Brought]]:
+def in_processes(
+    runs_dir: Path, groups: list[list[str]]
+) -> Iterator[tuple[list[str], LoadedGroup]]:
     """Yield each group with what was brought in of it, as the processes finish them.
 
     Raises:
@@ -60,7 +62,7 @@ def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list
     todo: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
     for group in groups:
         todo.put(group)
-    done: queue.SimpleQueue[tuple[list[str], Brought] | Exception] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[list[str], LoadedGroup] | Exception] = queue.SimpleQueue()
     # Not with -m: there this module, and what it defines and pickles, would have another name.
     command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(runs_dir)]
     processes = [
@@ -92,7 +94,7 @@ def in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list
 def _feed(
     process: subprocess.Popen[bytes],
     todo: queue.SimpleQueue[list[str]],
-    done: queue.SimpleQueue[tuple[list[str], Brought] | Exception],
+    done: queue.SimpleQueue[tuple[list[str], LoadedGroup] | Exception],
 ) -> None:
     """Give one process a group after the other."""
     assert process.stdin is not None
@@ -121,9 +123,9 @@ def main() -> None:
     """Bring in groups until standard input ends."""
     runs_dir = Path(sys.argv[1])
     for line in sys.stdin.buffer:
-        answer: Brought | Exception
+        answer: LoadedGroup | Exception
         try:
-            answer = bring_group(runs_dir, orjson.loads(line))
+            answer = load_group(runs_dir, orjson.loads(line))
         except OSError as exc:
             answer = exc
         sys.stdout.buffer.write(base64.b64encode(pickle.dumps(answer)) + b"\n")
@@ -133,7 +135,7 @@ def main() -> None:
 def bring_in(
     runs_dir: Path,
     manifest: Manifest,
-    folders: Mapping[str, LogSeen],
+    folders: Mapping[str, LogStat],
     only: Sequence[Path] | None,
     progress: Progress | None,
     *,
@@ -181,7 +183,7 @@ def bring_in(
 def _bring_once(
     runs_dir: Path,
     manifest: Manifest,
-    folders: Mapping[str, LogSeen],
+    folders: Mapping[str, LogStat],
     only: Collection[str] | None,
     progress: Progress | None,
 ) -> tuple[Synced, list[DamagedFile]]:
@@ -205,8 +207,8 @@ def _bring_once(
     for group, brought in _brought(manifest, runs_dir, list(_groups(names, sizes)), total):
         manifest.add(brought.files)
         manifest.refresh()  # what was read anew has left files, and is not robbed
-        manifest.runs.update(brought.seen)
-        seen += brought.seen
+        manifest.runs.update(brought.mirrored)
+        seen += brought.mirrored
         n_runs, n_rows = n_runs + brought.n_runs, n_rows + brought.n_rows
         told += brought.problems
         damaged += brought.damaged
@@ -261,7 +263,7 @@ def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
     return []
 
 
-def _stays_out(manifest: Manifest, name: str, log: LogSeen) -> bool:
+def _stays_out(manifest: Manifest, name: str, log: LogStat) -> bool:
     """Return whether a run was pruned, and nobody has resumed it since, or imported it anew."""
     seen = manifest.runs.get(name)
     if seen is None or not seen.is_pruned or manifest.parts_of("plans", name):
@@ -284,11 +286,13 @@ def _nameless(runs_dir: Path, name: str) -> str:
 
 def _groups(names: Sequence[str], sizes: dict[str, int]) -> Iterator[list[str]]:
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    n_most = GROUP_RUNS if most == resource.RLIM_INFINITY else max(1, min(GROUP_RUNS, most // 2))
+    n_most = (
+        MAX_GROUP_RUNS if most == resource.RLIM_INFINITY else max(1, min(MAX_GROUP_RUNS, most // 2))
+    )
     group: list[str] = []
     n_bytes = 0
     for name in names:
-        if group and (len(group) >= n_most or n_bytes + sizes[name] > GROUP_BYTES):
+        if group and (len(group) >= n_most or n_bytes + sizes[name] > MAX_GROUP_BYTES):
             yield group
             group, n_bytes = [], 0
         group.append(name)
@@ -299,11 +303,11 @@ def _groups(names: Sequence[str], sizes: dict[str, int]) -> Iterator[list[str]]:
 
 def _brought(
     manifest: Manifest, runs_dir: Path, groups: list[list[str]], total: int
-) -> Iterator[tuple[list[str], Brought]]:
+) -> Iterator[tuple[list[str], LoadedGroup]]:
     """Yield each group with what was brought in of it; two processes when there is much to do."""
-    if total < MUCH_BYTES or len(groups) < 2 or (os.cpu_count() or 1) < 2:
+    if total < MIN_PARALLEL_BYTES or len(groups) < 2 or (os.cpu_count() or 1) < 2:
         for group in groups:
-            yield group, bring_group(runs_dir, group, manifest)
+            yield group, load_group(runs_dir, group, manifest)
     else:
         yield from in_processes(runs_dir, groups)
 
@@ -320,7 +324,7 @@ def take_out(runs_dir: Path, run_ids: Sequence[str]) -> int:
         n_rows = prune(lake, run_ids)
         manifest = Manifest(lake)
         for run_id in there.keys() & set(run_ids):
-            manifest.runs[run_id] = RunSeen(run_id, *there[run_id], is_pruned=True)
+            manifest.runs[run_id] = MirroredRun(run_id, *there[run_id], is_pruned=True)
         manifest.refresh()
         manifest.save()
     finally:

@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 Settle = Callable[[], bool]
 """Puts damaged files out of the way; returns whether there were any."""
 
-TRIES = 6
+MAX_TRIES = 6
 """Times that a question is asked while files are being moved."""
 
 PAUSE_S = 0.05
@@ -51,7 +51,7 @@ class FilesMoved(Exception):
     """A file that was listed a moment before is not there any more."""
 
 
-def until_settled(lake: Path, question: Callable[[], Answer], settle: Settle) -> Answer:
+def retry_while_moving(lake: Path, question: Callable[[], Answer], settle: Settle) -> Answer:
     """Return the answer to a question, asked again as long as it ends in FilesMoved.
 
     Args:
@@ -63,7 +63,7 @@ def until_settled(lake: Path, question: Callable[[], Answer], settle: Settle) ->
         AnalyzeError: files were moved at every try.
     """
     is_sure = False
-    for attempt in range(TRIES):
+    for attempt in range(MAX_TRIES):
         try:
             return question()
         except FilesMoved:

@@ -1,7 +1,7 @@
 """Joins what prompt lists were called before: `<list>--<id>` in every suite with several lists.
 
-Such a prefix is put before an id now only where two lists have the same one. The history of a case
-that lost its prefix goes on without anybody's doing: what the old id asked is known by case_hash.
+Today an id gets this prefix only where two lists share the id. The history of a case that lost its
+prefix continues by itself: the case_hash links it to the old id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 import orjson
 
 from analyze.lake.aliases import Join, join
-from analyze.lake.content_ids import ASKED, AskedId, alike, asked_ids
+from analyze.lake.content_ids import ASKED, CaseIdUse, asked_ids, same_content
 from schemas.base import slugify
 from schemas.lake.layout import lake_of
 
@@ -69,9 +69,9 @@ def _lists_of(config: Path) -> Iterator[tuple[str, str]]:
             yield suite_id, slugify(path.stem)
 
 
-def _prefixed(asked: Iterable[AskedId], prefixes: Sequence[str]) -> Iterator[Join]:
+def _prefixed(asked: Iterable[CaseIdUse], prefixes: Sequence[str]) -> Iterator[Join]:
     """Yield each id with a prefix and the same id without it, where that was asked later."""
-    for ids in alike(asked):
+    for ids in same_content(asked):
         place = {one.case_id: number for number, one in enumerate(ids)}
         for one in ids:
             for prefix in prefixes:

@@ -16,7 +16,7 @@ import orjson
 import pyarrow.parquet as pq
 
 from analyze.lake.alias_file import alias_file
-from schemas.errors import DamagedFile, SchemaError, counted, plural, shown
+from schemas.errors import DamagedFile, SchemaError, counted, display_path, plural
 from schemas.io.files import sync_path, write_whole
 from schemas.lake.footer import Checksum, checksum_of
 from schemas.lake.layout import ALIASES, ONE_RUN, QUARANTINE, live_paths, strays
@@ -25,10 +25,10 @@ from schemas.lake.recover import LOCK_WAIT_S
 from schemas.lake.tables import TABLES, read_lake_file, reading
 from schemas.lake.transaction import lake_lock
 
-MOST_NAME_BYTES = 200
+MAX_NAME_BYTES = 200
 """Of the name that a file gets: file systems end at 255."""
 
-MOST_RUNS_NAMED = 5
+MAX_NAMED_RUNS = 5
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _moved(lake: Path, name: str, damage: DamagedFile, rows: dict[str, int] | No
     first, *more = [""] if not rows or ONE_RUN.fullmatch(old) else rows
     runs = first + (f"-and-{len(more)}-more" if more else "")
     stem = "-".join(filter(None, (now.strftime("%Y%m%dT%H%M%S.%fZ"), table, runs)))
-    short = stem.encode()[: MOST_NAME_BYTES - len(old.encode())].decode(errors="ignore")
+    short = stem.encode()[: MAX_NAME_BYTES - len(old.encode())].decode(errors="ignore")
     target = folder / f"{short}-{old}"
     damage.path.rename(target)
     sync_path(damage.path.parent)
@@ -177,10 +177,10 @@ def sentences(
     """
     folders, missing = frozenset(there), frozenset(lost)
     for one in aside:
-        where = shown(lake / one.name)
-        text = f"{where}: {one.found}; it is kept as {shown(lake / one.kept_as)}"
+        where = display_path(lake / one.name)
+        text = f"{where}: {one.found}; it is kept as {display_path(lake / one.kept_as)}"
         if one.table == ALIASES:
-            yield f"{text}; what it said is written again from {shown(alias_file(lake))}"
+            yield f"{text}; what it said is written again from {display_path(alias_file(lake))}"
             continue
         if one.rows is None:
             yield f"{text}; nobody knows whose rows it held: every run's folder was looked at again"
@@ -204,7 +204,7 @@ def _rows(table: str, rows: dict[str, int]) -> str:
     """Return `12 rows of results of run a are`."""
     n_rows = sum(rows.values())
     what = f"{counted(n_rows, 'row')} of {table}" if n_rows else f"rows of {table}"
-    some = ", ".join(f"`{run}`" for run in sorted(rows)[:MOST_RUNS_NAMED])
-    more = f" and {len(rows) - MOST_RUNS_NAMED:,} more" if len(rows) > MOST_RUNS_NAMED else ""
+    some = ", ".join(f"`{run}`" for run in sorted(rows)[:MAX_NAMED_RUNS])
+    more = f" and {len(rows) - MAX_NAMED_RUNS:,} more" if len(rows) > MAX_NAMED_RUNS else ""
     verb = "is" if n_rows == 1 else "are"
     return f"{what} of {'run' if len(rows) == 1 else 'runs'} {some}{more} {verb}"

@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.errors import DamagedFile, counted, printable, runs_flag, shown
+from schemas.errors import DamagedFile, counted, display_path, printable, runs_flag
 from schemas.io.files import READ_ONLY
 
 if TYPE_CHECKING:
     from analyze.lake.find_changes import Synced
     from schemas.lake.manifest import Manifest
 
-Tell = Callable[[str], None]
+LineProgress = Callable[[str], None]
 """Takes a line for the user."""
 
-MOST_TOLD = 5
+MAX_NAMED_FILES = 5
 """Damaged files that are told of one by one; each has a note beside it in the quarantine."""
 
 
@@ -27,7 +27,7 @@ def on_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
+def settle(lake: Path, *, writes: bool, progress: LineProgress | None = None) -> bool:
     """Put damaged files out of the way of readers; return whether there were any new ones.
 
     Reads the whole lake: for after an error of a reader, never before one. What another process
@@ -36,7 +36,7 @@ def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
     Args:
         lake: the lake.
         writes: set them aside and make their rows again; else they are left out and named.
-        tell: by default it goes to standard error.
+        progress: by default it goes to standard error.
 
     Raises:
         BenchError: another process is at the lake.
@@ -49,20 +49,22 @@ def settle(lake: Path, *, writes: bool, tell: Tell | None = None) -> bool:
     manifest = Manifest(lake)
     found = find_damaged(lake, manifest)
     found = [one for one in found if one.path.is_file() and not is_left_out(one.path)]
-    say = tell or on_stderr
+    say = progress or on_stderr
     is_done = writes and _set_aside(lake, found, say)
     return bool(found) and (is_done or _left_out(manifest, found, say))
 
 
-def tell_set_aside(synced: Synced, tell: Callable[[str], None]) -> None:
+def report_quarantined(synced: Synced, progress: Callable[[str], None]) -> None:
     """Say which files of the lake were damaged, and what became of their rows."""
-    for one in synced.set_aside[:MOST_TOLD]:
-        tell(f"warning: {printable(one)}")
-    if more := len(synced.set_aside[MOST_TOLD:]):
-        tell(f"warning: {counted(more, 'more damaged file was', 'more damaged files were')} found")
+    for one in synced.set_aside[:MAX_NAMED_FILES]:
+        progress(f"warning: {printable(one)}")
+    if more := len(synced.set_aside[MAX_NAMED_FILES:]):
+        progress(
+            f"warning: {counted(more, 'more damaged file was', 'more damaged files were')} found"
+        )
 
 
-def _set_aside(lake: Path, found: Sequence[DamagedFile], tell: Tell) -> bool:
+def _set_aside(lake: Path, found: Sequence[DamagedFile], progress: LineProgress) -> bool:
     from analyze.lake.sync import sync  # noqa: PLC0415 - loads pyarrow
 
     try:
@@ -71,11 +73,11 @@ def _set_aside(lake: Path, found: Sequence[DamagedFile], tell: Tell) -> bool:
         if exc.errno in READ_ONLY:
             return False
         raise
-    tell_set_aside(synced, tell)
+    report_quarantined(synced, progress)
     return not synced.read_only
 
 
-def _left_out(manifest: Manifest, found: Sequence[DamagedFile], tell: Tell) -> bool:
+def _left_out(manifest: Manifest, found: Sequence[DamagedFile], progress: LineProgress) -> bool:
     from analyze.lake.left_out import leave_out  # noqa: PLC0415
 
     new = frozenset(leave_out(one.path for one in found))
@@ -85,8 +87,9 @@ def _left_out(manifest: Manifest, found: Sequence[DamagedFile], tell: Tell) -> b
             file = manifest.file(one.path.relative_to(manifest.lake).as_posix())
             n_rows = file.n_rows if file is not None else 0
             what = f" ({counted(n_rows, 'row')} of {one.path.parent.parent.name})" * bool(n_rows)
-            tell(
-                f"warning: {printable(f'{shown(one.path)}: {one.found}')}; it is left out{what}, "
+            progress(
+                f"warning: {printable(f'{display_path(one.path)}: {one.found}')}; "
+                f"it is left out{what}, "
                 f"so what is shown is not all; `{again}` sets it aside and makes its rows again"
             )
     return bool(new)

@@ -28,10 +28,10 @@ from schemas.lake.layout import (
 from schemas.lake.manifest import Manifest, is_as_left
 from schemas.run.layout import run_folders
 
-__all__ = ["Progress", "Synced", "has_news", "problems_of", "prune", "sync"]
+__all__ = ["Progress", "Synced", "has_changes", "problems_of", "prune", "sync"]
 
 
-def has_news(runs_dir: Path) -> bool:
+def has_changes(runs_dir: Path) -> bool:
     """Return whether a run folder or a file of the lake changed; one stat each."""
     lake = lake_of(runs_dir)
     if changed(run_folders(runs_dir), Manifest(lake)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from analyze.comparison.planned import ModelRun, read_model_runs
 from analyze.query.run_ref import require_model, require_suite, resolve_run
-from analyze.stats.power.assumptions import LOOK_BACK, Assumptions, assumptions_of
+from analyze.stats.power.assumptions import MAX_RUNS, Assumptions, assumptions_of
 from analyze.stats.power.planning import PowerPlan, power_plan
 from schemas.config.project import Thresholds
 from schemas.errors import ConfigError, Problem
@@ -70,9 +70,9 @@ def plan_power(session: Session, question: PowerQuestion, limits: Thresholds) ->
         of_model = [run[model_id] for run in planned if model_id in run]
         clusters = of_model[0].clusters
         given = assumptions_of(
-            (one.seen for one in of_model), clusters, margin=limits.pass_rate_margin
+            (one.observed for one in of_model), clusters, margin=limits.pass_rate_margin
         )
-        known_from = [one for one in of_model if one.seen.run_ids == given.run_ids]
+        known_from = [one for one in of_model if one.observed.run_ids == given.run_ids]
         there_is = (known_from or of_model)[0]
         plans.append(_plan((model_id,), given, limits, question, there_is))
     if not plans:
@@ -133,4 +133,4 @@ def _last_runs(
     for suite, run_id, group in rows:
         if suite == suite_id:
             runs[group].append(run_id)
-    return suite_id, [tuple(sorted(members)) for members in list(runs.values())[:LOOK_BACK]]
+    return suite_id, [tuple(sorted(members)) for members in list(runs.values())[:MAX_RUNS]]

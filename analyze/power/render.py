@@ -16,7 +16,7 @@ from analyze.render.document import Document, Section, Table, listed, paragraph
 from analyze.render.numbers import DASH, percent, points, times, whole
 from analyze.render.screen import screen_lines
 from analyze.render.text import Column, line_of
-from analyze.stats.power.exact import FEWEST_CASES
+from analyze.stats.power.exact import MIN_EXACT_CASES
 from analyze.stats.power.planning import PowerPlan
 from schemas.config.project import Thresholds
 from schemas.errors import counted
@@ -29,14 +29,14 @@ POWER_SCHEMA_VERSION = 2
 """Of the JSON of `analyze power`; version 1 had no number of its own, and spoke of one night."""
 
 WIDTH = 80
-ROUGH = 30
+MIN_CORRELATION_CASES = 30
 """Cases below which rho and kappa are rough: at 30 x 3 their standard errors are 0.13 and 0.23."""
 
 OTHER_POWER = (49, 96)
 """Percent of the time that a planned drop is shown where rho and kappa are not what was assumed:
 the widest of the simulated ones (`benchmarks/planned_power.py`)."""
 
-NAMED = 3
+MAX_NAMED = 3
 """Models and runs named in a line; JSON has them all."""
 
 LETTERS = (
@@ -116,7 +116,7 @@ def headline(plan: PowerPlan) -> str:
         clusters = counted(plan.n_cases, "cluster")
         size = f"{clusters} of scorable cases x {counted(plan.repetitions, 'trial')}"
     if plan.smallest is None:
-        if plan.n_cases < FEWEST_CASES:
+        if plan.n_cases < MIN_EXACT_CASES:
             are = "is" if plan.n_cases == 1 else "are"
             return f"{whose}{size} {are} too few: no {plan.direction} can be promised"
         return f"{whose}{size} can show no {plan.direction} of the pass rate at all"
@@ -158,8 +158,8 @@ def _caveats(plan: PowerPlan) -> Iterable[str]:
     elif not given.repeating_helps:
         yield f"repetitions always agreed on the verdict: {alone}"
     guessed = [name for name in ("rho", "kappa") if name in given.assumed]
-    if 0 < given.n_cases < ROUGH and len(guessed) < 2:
-        yield f"fewer than {ROUGH} {units} tell rho and kappa only roughly"
+    if 0 < given.n_cases < MIN_CORRELATION_CASES and len(guessed) < 2:
+        yield f"fewer than {MIN_CORRELATION_CASES} {units} tell rho and kappa only roughly"
     if guessed:
         low, high = OTHER_POWER
         yield (
@@ -286,8 +286,8 @@ def _counted(plan: PowerPlan, number: int) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(line_of(name) for name in names[:NAMED])
-    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED} more"
+    shown = ", ".join(line_of(name) for name in names[:MAX_NAMED])
+    return shown if len(names) <= MAX_NAMED else f"{shown} and {len(names) - MAX_NAMED} more"
 
 
 def _or(words: Sequence[str]) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 import duckdb
 
 from analyze.contracts import meaning_of
-from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
+from analyze.lake.moved_files import FilesMoved, have_moved, retry_while_moving
 from analyze.lake.raw_tables import declare, engine_errors, fill, literal
 from analyze.lake.repair import settle
 from analyze.query.catalog import create_views
 from analyze.query.dictionary import RAW_GRAINS
-from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, shown
+from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, display_path
 from schemas.io.files import replacing
 from schemas.lake import lake_columns, lake_of
 
@@ -50,7 +50,9 @@ def write_database(
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "a device or a pipe"
-        raise ConfigError([Problem(None, f"{shown(path)} is there and is {what}; name a file")])
+        raise ConfigError(
+            [Problem(None, f"{display_path(path)} is there and is {what}; name a file")]
+        )
     if path.exists() and not force:
         _refuse_others(path)
 
@@ -74,9 +76,9 @@ def write_database(
     try:
         with replacing(path, ".duckdb") as temporary:
             mend = partial(settle, lake, writes=repairs)
-            return until_settled(lake, partial(attempt, temporary), mend)
+            return retry_while_moving(lake, partial(attempt, temporary), mend)
     except (OSError, duckdb.IOException) as exc:
-        message = f"{shown(path)}: cannot be written ({exc})"
+        message = f"{display_path(path)}: cannot be written ({exc})"
         raise AnalyzeError(message) from exc
 
 

@@ -1,6 +1,6 @@
-"""What `analyze sync` and every other command do to the lake, and what they tell of it.
+"""What `analyze sync` and every other command do to the lake before they read it.
 
-What a sync did is told as text and as JSON.
+The result of a sync is printed as text or as JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from analyze.render.progress import Progress
 from schemas.errors import (
-    MOST_SHOWN,
+    MAX_SHOWN_PROBLEMS,
     AnalyzeError,
     ConfigError,
     Problem,
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 UNHARMED = "nothing of the runs themselves is lost"
 
 
-def bring_news(runs_dir: Path, tell: Callable[[str], None]) -> None:
+def sync_changes(runs_dir: Path, progress: Callable[[str], None]) -> None:
     """Bring what is new into the lake, where anything is, and say in a line what went wrong."""
-    from analyze.lake.sync import has_news  # noqa: PLC0415 - not needed by `--no-sync`
+    from analyze.lake.sync import has_changes  # noqa: PLC0415 - not needed by `--no-sync`
 
     with disk_errors(lake_of(runs_dir)):
-        if not has_news(runs_dir):
+        if not has_changes(runs_dir):
             return
-    from analyze.lake.repair import tell_set_aside  # noqa: PLC0415
+    from analyze.lake.repair import report_quarantined  # noqa: PLC0415
 
     synced = sync_runs(runs_dir, None)
     if synced.read_only:
-        tell(f"note: {lake_of(runs_dir)} cannot be written; what is in it is read")
-    tell_set_aside(synced, tell)
+        progress(f"note: {lake_of(runs_dir)} cannot be written; what is in it is read")
+    report_quarantined(synced, progress)
     if synced.problems:
         first, n_more = synced.problems[0], len(synced.problems) - 1
         more = f" (and {n_more:,} more; `analyze sync` lists them)" if n_more else ""
-        tell(f"warning: {first}{more}")
+        progress(f"warning: {first}{more}")
 
 
 def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
@@ -80,7 +80,7 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
         ConfigError: no run is named.
         RunNotFound: the lake holds none by one of the ids.
     """
-    from analyze.lake.moved_files import until_settled  # noqa: PLC0415
+    from analyze.lake.moved_files import retry_while_moving  # noqa: PLC0415
     from analyze.lake.raw_tables import engine_errors, open_lake  # noqa: PLC0415
     from analyze.lake.repair import settle  # noqa: PLC0415
     from analyze.lake.sync import prune  # noqa: PLC0415 - loads pyarrow
@@ -100,12 +100,12 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
         return {run_id for (run_id,) in rows}
 
     repair = partial(settle, lake, writes=True)
-    known = until_settled(lake, in_lake, repair)
+    known = retry_while_moving(lake, in_lake, repair)
     for run_id in run_ids:
         if run_id not in known:
             raise RunNotFound(run_id, lake, known)
     with disk_errors(lake):
-        return until_settled(lake, lambda: prune(runs_dir, list(run_ids)), repair)
+        return retry_while_moving(lake, lambda: prune(runs_dir, list(run_ids)), repair)
 
 
 @contextmanager
@@ -154,8 +154,8 @@ def sync_text(synced: Synced, *, as_json: bool = False) -> str:
     if synced.n_with_problems:
         lines.append(f"{counted(synced.n_with_problems, 'run')} with problems")
     problems = tuple(dict.fromkeys((*synced.problems, *synced.known_problems)))
-    lines += [f"  {printable(problem)}" for problem in problems[:MOST_SHOWN]]
-    if more := len(problems[MOST_SHOWN:]):
+    lines += [f"  {printable(problem)}" for problem in problems[:MAX_SHOWN_PROBLEMS]]
+    if more := len(problems[MAX_SHOWN_PROBLEMS:]):
         lines.append(f"  and {more:,} more")
     return "\n".join(lines) + "\n"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from analyze.query.session import Session
 
 
-LONGEST_WAIT_MS = 600_000
+MAX_WAIT_MS = 600_000
 """In which no trial is in progress while a run goes on: for a rate limit, a warm-up, a model that
 loads. What is longer is a pause, as between an interruption and its resume."""
 
@@ -46,8 +46,8 @@ class ListedRun:
 
     MODEL_FIELDS: ClassVar[tuple[str, ...]] = ("models",)
 
-    asked: RunsRow
-    came: RunSummaryRow
+    row: RunsRow
+    summary: RunSummaryRow
     models: Sequence[str]
     """model_ids, sorted."""
     passed: CaseRate
@@ -62,17 +62,17 @@ class ListedRun:
     @property
     def run_id(self) -> str:
         """Its name."""
-        return self.asked.run_id
+        return self.row.run_id
 
     @property
     def n_missing(self) -> int:
         """Planned trials without a result."""
-        return self.came.n_planned - self.came.n_total
+        return self.summary.n_planned - self.summary.n_total
 
     @property
     def n_failed(self) -> int:
         """Results that are no answers."""
-        return self.came.n_total - self.came.n_success
+        return self.summary.n_total - self.summary.n_success
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ def _listed(session: Session, rows: Sequence[RunsRow]) -> list[ListedRun]:
             run_ids,
         )
     )
-    took = dict(session.rows(TOOK.format(among=among), [LONGEST_WAIT_MS, *run_ids]))
+    took = dict(session.rows(TOOK.format(among=among), [MAX_WAIT_MS, *run_ids]))
     return [
         ListedRun(
-            asked=row,
-            came=came.get(row.run_id) or _nothing(row),
+            row=row,
+            summary=came.get(row.run_id) or _nothing(row),
             models=[model_id for (model_id,) in models[row.run_id]],
             passed=case_rate(*_columns(cases[row.run_id])),
             has_folder=run_folder(session, row.run_id) is not None,

@@ -82,7 +82,9 @@ def run_lines(listed: Listed, width: int) -> list[str]:
             if (text := field.text(run)) and not (field is MODELS and models)
         ]
         shown += [line, *_wrapped(" · ".join(words), width)]
-        if is_strict_below and (strict := strict_after(run.came.score_strict, run.came.coverage)):
+        if is_strict_below and (
+            strict := strict_after(run.summary.score_strict, run.summary.coverage)
+        ):
             shown.append(f"   {strict.removeprefix(', ')}")
         shown += [part for told in models for part in _wrapped(told, width)]
     return [*shown, *filter(None, [_older(listed)])]
@@ -103,33 +105,33 @@ def run_object(run: ListedRun) -> dict[str, object]:
     interval = run.passed.interval
     return {
         "run_id": run.run_id,
-        "suite_id": run.asked.suite_id,
-        "suite_title": run.asked.suite_title,
-        "started_at": iso_moment(run.asked.started_at_ms),
-        "run_profile_id": run.asked.run_profile_id,
-        "run_group": run.asked.run_group,
-        "labels": list(run.asked.labels),
-        "benchlake_version": run.asked.benchlake_version,
-        "max_cost_usd": run.asked.max_cost_usd,
-        "is_imported": run.asked.is_imported,
-        "is_narrowed": run.asked.is_narrowed,
+        "suite_id": run.row.suite_id,
+        "suite_title": run.row.suite_title,
+        "started_at": iso_moment(run.row.started_at_ms),
+        "run_profile_id": run.row.run_profile_id,
+        "run_group": run.row.run_group,
+        "labels": list(run.row.labels),
+        "benchlake_version": run.row.benchlake_version,
+        "max_cost_usd": run.row.max_cost_usd,
+        "is_imported": run.row.is_imported,
+        "is_narrowed": run.row.is_narrowed,
         "has_folder": run.has_folder,
         "models": list(run.models),
-        "n_planned": run.came.n_planned,
-        "n_total": run.came.n_total,
+        "n_planned": run.summary.n_planned,
+        "n_total": run.summary.n_total,
         "n_missing": run.n_missing,
         "n_failed": run.n_failed,
-        "n_scorable": run.came.n_scorable,
-        "n_scored": run.came.n_scored,
-        "n_passed": run.came.n_passed,
-        "coverage": run.came.coverage,
+        "n_scorable": run.summary.n_scorable,
+        "n_scored": run.summary.n_scored,
+        "n_passed": run.summary.n_passed,
+        "coverage": run.summary.coverage,
         "passed_rate": run.passed.rate,
         "passed_ci95": interval.model_dump() if interval else None,
-        "score_strict": run.came.score_strict,
+        "score_strict": run.summary.score_strict,
         "by_model": [_model_object(one) for one in run.by_model],
-        "cost_usd": run.came.cost_usd,
-        "n_cost_known": run.came.n_cost_known,
-        "wall_clock_ms": run.came.wall_clock_ms,
+        "cost_usd": run.summary.cost_usd,
+        "n_cost_known": run.summary.n_cost_known,
+        "wall_clock_ms": run.summary.wall_clock_ms,
         "took_ms": run.took_ms,
     }
 
@@ -150,7 +152,7 @@ def _model_object(one: ListedModel) -> dict[str, object]:
 
 def passed_of(run: ListedRun) -> str:
     """Return the passed rate with its interval, and the strict one where verdicts are missing."""
-    return _rate_of(run.passed, run.came.score_strict, run.came.coverage)
+    return _rate_of(run.passed, run.summary.score_strict, run.summary.coverage)
 
 
 def model_lines(run: ListedRun) -> list[str]:
@@ -179,10 +181,10 @@ def _rate_of(passed: CaseRate, strict: float | None, coverage: float | None) -> 
 
 def cost_of(run: ListedRun) -> str:
     """Return the cost, and of how many trials it is known where not of all."""
-    if not (known := run.came.n_cost_known):
+    if not (known := run.summary.n_cost_known):
         return ""
-    part = f" ({whole(known)}/{whole(run.came.n_total)})" if known < run.came.n_total else ""
-    return usd(run.came.cost_usd) + part
+    part = f" ({whole(known)}/{whole(run.summary.n_total)})" if known < run.summary.n_total else ""
+    return usd(run.summary.cost_usd) + part
 
 
 def notes_of(run: ListedRun) -> str:
@@ -190,26 +192,27 @@ def notes_of(run: ListedRun) -> str:
     notes = (
         (run.n_missing, f"{whole(run.n_missing)} missing"),
         (run.n_failed, f"{whole(run.n_failed)} failed"),
-        (run.asked.is_imported, "imported"),
-        (run.asked.is_narrowed, "part of its suite"),
+        (run.row.is_imported, "imported"),
+        (run.row.is_narrowed, "part of its suite"),
         (not run.has_folder, "in the lake only"),
     )
     return ", ".join(text for is_so, text in notes if is_so)
 
 
 RUN = Field(Column("run"), lambda run: line_of(run.run_id))
-WHEN = Field(Column("when (UTC)"), lambda run: moment(run.asked.started_at_ms))
-SUITE = Field(Column("suite", least=8, is_name=True), lambda run: line_of(run.asked.suite_id))
+WHEN = Field(Column("when (UTC)"), lambda run: moment(run.row.started_at_ms))
+SUITE = Field(Column("suite", least=8, is_name=True), lambda run: line_of(run.row.suite_id))
 TRIALS = Field(
-    Column("trials", "right"), lambda run: f"{whole(run.came.n_total)}/{whole(run.came.n_planned)}"
+    Column("trials", "right"),
+    lambda run: f"{whole(run.summary.n_total)}/{whole(run.summary.n_planned)}",
 )
-COVERAGE = Field(Column("cover%", "right"), lambda run: percent(run.came.coverage))
+COVERAGE = Field(Column("cover%", "right"), lambda run: percent(run.summary.coverage))
 PASSED = Field(Column("passed% [95 %]"), passed_of)
 PASSED_ALONE = Field(PASSED.column, lambda run: _rate_of(run.passed, None, None))
 COST = Field(Column("USD", "right"), cost_of)
 TOOK = Field(Column("took", "right"), lambda run: duration(run.took_ms or None))
 MODELS = Field(Column("models", least=16), lambda run: line_of(", ".join(map(with_id, run.models))))
-LABEL = Field(Column("label", least=8), lambda run: line_of(", ".join(run.asked.labels)))
+LABEL = Field(Column("label", least=8), lambda run: line_of(", ".join(run.row.labels)))
 NOTES = Field(Column("notes", least=20), notes_of)
 
 WORDS = (WHEN, SUITE, NOTES, LABEL, MODELS)

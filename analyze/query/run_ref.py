@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LABEL = "label:"
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Names in a message; the nearest one is named apart."""
 
 LABELS = """
@@ -148,7 +148,7 @@ def _labelled(session: Session, runs: Sequence[KnownRun], text: str, words: Sequ
 
 def _with_labels(words: Sequence[str], runs: Sequence[KnownRun]) -> list[str]:
     """Return words with the labels that there are in place of `label:NAME`."""
-    labels = sorted({f"{LABEL}{label}" for run in runs for label in run.labels})[:MOST_NAMED]
+    labels = sorted({f"{LABEL}{label}" for run in runs for label in run.labels})[:MAX_NAMED]
     return [
         name for word in words for name in (labels if labels and word == RUN_WORDS[-1] else [word])
     ]
@@ -183,7 +183,7 @@ def require_model(session: Session, model: str) -> None:
         raise _unknown(model, "model", listed, known.union(map(names.of, known)))
 
 
-def require_those(session: Session, suite_id: str | None, model: str | None) -> None:
+def require_known(session: Session, suite_id: str | None, model: str | None) -> None:
     """Check that there is a run of a suite, and one of a model, where they are given.
 
     Raises:
@@ -212,7 +212,7 @@ def _require_known(wanted: str, there: Iterable[str], what: str) -> None:
 
 def _unknown(wanted: str, what: str, listed: Iterable[str], known: Iterable[str]) -> ConfigError:
     """Return the error of a name that no run has; `known` are those of which one is nearest."""
-    allowed = ", ".join(sorted(listed)[:MOST_NAMED]) or "there is none yet"
+    allowed = ", ".join(sorted(listed)[:MAX_NAMED]) or "there is none yet"
     near = nearest(wanted, sorted(known))
     return ConfigError(
         [Problem(None, f"no run has {what} `{wanted}`", allowed=allowed, nearest=near)]
@@ -238,7 +238,7 @@ def read_names(session: Session) -> ModelNames:
     return ModelNames(labels, ids)
 
 
-def meant_model(session: Session, text: str | None) -> str | None:
+def model_for(session: Session, text: str | None) -> str | None:
     """Return what a model is asked for by: its id where a label was said, else the text itself.
 
     A model_id or a model string goes before a label.

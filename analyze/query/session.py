@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from analyze.lake.moved_files import FilesMoved, have_moved, interruptible, until_settled
+from analyze.lake.moved_files import FilesMoved, have_moved, interruptible, retry_while_moving
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
 from analyze.lake.repair import on_stderr, settle
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
@@ -55,7 +55,7 @@ class Session:
         threads: int | None = None,
         as_written: bool = False,
         repairs: bool = False,
-        tell: Callable[[str], None] | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> None:
         """Open the lake.
 
@@ -65,14 +65,14 @@ class Session:
             as_written: each case has the id that its run wrote; by default its newest one.
             repairs: a file that turns out to be damaged is set aside and its rows are made again;
                 by default it is left out.
-            tell: takes a line for the user about such a file; by default it goes to standard error.
+            progress: takes a line for the user about such a file; by default standard error.
         """
         self.runs_dir = runs_dir
         self.lake = lake_of(runs_dir)
         self._as_written = as_written
         self._threads = threads
         self.repairs = repairs
-        self._tell = tell
+        self._tell = progress
         self._engine = self._opened()
         self._there: set[str] = set()
         self._files: dict[str, list[Path]] = {}
@@ -156,7 +156,7 @@ class Session:
         if self._as_written or not self.has_aliases:
             yield self
             return
-        written = Session(self.runs_dir, as_written=True, repairs=self.repairs, tell=self._tell)
+        written = Session(self.runs_dir, as_written=True, repairs=self.repairs, progress=self._tell)
         with written:
             yield written
 
@@ -210,11 +210,11 @@ class Session:
                     raise FilesMoved from exc
                 raise
 
-        return until_settled(self.lake, attempt, self._settle)
+        return retry_while_moving(self.lake, attempt, self._settle)
 
     def _settle(self) -> bool:
         """Put damaged files out of the way; return whether there were any."""
-        is_settled = settle(self.lake, writes=self.repairs, tell=self._tell)
+        is_settled = settle(self.lake, writes=self.repairs, progress=self._tell)
         self._engine.close()  # it may be unfit after an error of its own
         self._engine = self._opened()
         self._there.clear()
@@ -232,7 +232,7 @@ def open_session(
     *,
     sync: bool = True,
     threads: int | None = None,
-    tell: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Session:
     """Return the lake of a folder of runs, open for reading, with all that is new in it.
 
@@ -240,29 +240,29 @@ def open_session(
         runs_dir: the folder that holds the runs.
         sync: look for news first, and bring them in.
         threads: of the engine; by default one a core.
-        tell: takes a line for the user; by default it goes to standard error.
+        progress: takes a line for the user; by default it goes to standard error.
 
     Raises:
         AnalyzeError: the lake cannot be read.
     """
-    look_for_news(runs_dir, sync=sync, tell=tell)
-    return Session(runs_dir, threads=threads, repairs=sync, tell=tell)
+    sync_new_runs(runs_dir, sync=sync, progress=progress)
+    return Session(runs_dir, threads=threads, repairs=sync, progress=progress)
 
 
-def look_for_news(
-    runs_dir: Path, *, sync: bool = True, tell: Callable[[str], None] | None = None
+def sync_new_runs(
+    runs_dir: Path, *, sync: bool = True, progress: Callable[[str], None] | None = None
 ) -> None:
     """Bring what runs have written since into the lake; says in one line what went wrong.
 
     Args:
         runs_dir: the folder that holds the runs.
         sync: without it only a folder that is not there is told.
-        tell: takes a line for the user; by default it goes to standard error.
+        progress: takes a line for the user; by default it goes to standard error.
     """
-    say = tell or on_stderr
+    say = progress or on_stderr
     if not runs_dir.is_dir():
         say(f"warning: there is no folder {runs_dir}, so every table is empty; --runs names it")
     elif sync:
-        from analyze.query.ensure_synced import bring_news  # noqa: PLC0415 - not needed by `--no-sync`
+        from analyze.query.ensure_synced import sync_changes  # noqa: PLC0415 - not needed by `--no-sync`
 
-        bring_news(runs_dir, say)
+        sync_changes(runs_dir, say)

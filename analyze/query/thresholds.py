@@ -9,12 +9,12 @@ import os
 from pathlib import Path
 
 from schemas.config.project import Thresholds
-from schemas.errors import shown
+from schemas.errors import display_path
 from schemas.output.comparison import ThresholdsUsed
 
 NAME = "benchlake.yaml"
 
-HASH_SHOWN = 12
+MAX_HASH_CHARS = 12
 """Characters of a hash that people are shown; JSON has them all."""
 
 
@@ -44,4 +44,4 @@ def limits_source(limits: ThresholdsUsed) -> str:
     """Return the file that thresholds are from: `benchlake.yaml, sha256 8f041cb4c5cc`."""
     if limits.path is None or limits.sha256 is None:
         return "packaged defaults"
-    return f"{shown(Path(limits.path))}, sha256 {limits.sha256[:HASH_SHOWN]}"
+    return f"{display_path(Path(limits.path))}, sha256 {limits.sha256[:MAX_HASH_CHARS]}"

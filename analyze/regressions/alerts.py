@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyze.aliases import find_renames, read_ids
-from analyze.regressions.cells import TOO_NEAR, may_lie_at
+from analyze.regressions.cells import MIN_BREAK_DISTANCE, may_lie_at
 from analyze.regressions.detect import METRICS, Found, FoundShift, find_all
 from analyze.regressions.explain import Explainer, warnings_of
 from analyze.regressions.points import moment_of, since_ms
@@ -23,7 +23,7 @@ from schemas.output.regressions import CellShift, Regressions, Series, Shift
 if TYPE_CHECKING:
     from analyze.query.session import Session
     from analyze.regressions.cells import FoundCell
-    from analyze.regressions.detect import Tell
+    from analyze.regressions.detect import ScanProgress
     from analyze.regressions.points import Point
     from analyze.regressions.series import History
     from analyze.stats.changepoints.scan import Ints
@@ -127,7 +127,7 @@ def find_regressions(
     known: KnownFile | None = None,
     suite: str | None = None,
     model: str | None = None,
-    tell: Tell | None = None,
+    progress: ScanProgress | None = None,
     history: History | None = None,
 ) -> Regressions:
     """Return every shift of a history.
@@ -140,7 +140,7 @@ def find_regressions(
         known: shifts that need no alert.
         suite: only this suite.
         model: only this one, by its model_id or model string.
-        tell: is told what is done, how much of it, and how much there is.
+        progress: is told what is done, how much of it, and how much there is.
         history: what all this selects, where it is read already.
 
     Raises:
@@ -148,8 +148,10 @@ def find_regressions(
     """
     from_ms = None if since is None else since_ms(session, since)
     if history is None:
-        history = read_history(session, METRICS, suite=suite, model=model, allow=allow, tell=tell)
-    found = find_all(history, limits.thresholds, tell=tell)
+        history = read_history(
+            session, METRICS, suite=suite, model=model, allow=allow, progress=progress
+        )
+    found = find_all(history, limits.thresholds, progress=progress)
     entries = Entries(read_ids(session).with_newest_ids(known))
     acks = {id(one): entries.of_shift(one) for one in found.shifts}
     cell_acks = {id(one): entries.of_cell(one) for one in found.cell_shifts}
@@ -282,8 +284,8 @@ def _around(
     points: Sequence[Point], places: Ints, last_before: int, first: int
 ) -> tuple[list[Point], list[Point]]:
     """Return the points next to a break on either side, of those that say something."""
-    before = places[places <= last_before][-TOO_NEAR:]
-    since = places[places >= first][:TOO_NEAR]
+    before = places[places <= last_before][-MIN_BREAK_DISTANCE:]
+    since = places[places >= first][:MIN_BREAK_DISTANCE]
     return [points[place] for place in before], [points[place] for place in since]
 
 
@@ -298,7 +300,7 @@ def _together(found: FoundShift, among: Found) -> tuple[str, ...]:
                 if one.model_id != found.model_id
                 and (one.suite_id, one.metric) == (found.suite_id, found.metric)
                 and one.shift.direction == found.shift.direction
-                and abs(among.place[one.first.run_id] - at) < TOO_NEAR
+                and abs(among.place[one.first.run_id] - at) < MIN_BREAK_DISTANCE
             }
         )
     )

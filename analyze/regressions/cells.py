@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.999
 """Chance that the true place is among those that may be: hundreds of cells shift with a series."""
 
-TOO_NEAR = 3
+MIN_BREAK_DISTANCE = 3
 """Two breaks fewer runs apart are one: no level is shorter."""
 
 
@@ -133,7 +133,7 @@ def may_lie_at(found: FoundCell, place: int) -> bool:
     other = int(np.searchsorted(found.cell.places, place))
     if not 0 < other < len(found.cell.places):
         return False
-    if abs(found.at - place) < TOO_NEAR:
+    if abs(found.at - place) < MIN_BREAK_DISTANCE:
         return True
     lost = 2 * (_log_likelihood(found, found.split.at) - _log_likelihood(found, other))
     return lost <= -2 * math.log(1 - math.sqrt(CONFIDENCE))

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from analyze.stats.changepoints.scan import Ints, LevelShift, Scan, Segment
     from schemas.output.comparison import Axis, Metric
 
-    Tell = Callable[[str, int, int], None]
+    ScanProgress = Callable[[str, int, int], None]
 
 METRICS: tuple[ShiftMetric, ...] = get_args(ShiftMetric)
 
-FEWEST = 6
+MIN_SERIES_RUNS = 6
 """Runs without which no level can be told from another: three on each side."""
 
 
@@ -84,26 +84,28 @@ def why_not(series: Series, metric: ShiftMetric) -> str | None:
 
 def has_enough(series: Series, found: Scan) -> bool:
     """Return whether a series had at any time runs enough to shift."""
-    return bool(found.shifts) or any(_n_runs(series, one) >= FEWEST for one in found.segments)
+    return bool(found.shifts) or any(
+        _n_runs(series, one) >= MIN_SERIES_RUNS for one in found.segments
+    )
 
 
 def _n_runs(series: Series, segment: Segment) -> int:
     return int(np.count_nonzero(series.is_usable[segment.first : segment.last + 1]))
 
 
-def why_not_now(series: Series, found: Scan) -> str | None:
+def unscanned_reason(series: Series, found: Scan) -> str | None:
     """Return why the newest level of a series could not shift yet; None: it could."""
     if not found.segments:
         return "none of its runs has enough verdicts"
     newest = found.segments[-1]
     n_runs = _n_runs(series, newest)
-    if n_runs >= FEWEST or newest.cause == "shift":
+    if n_runs >= MIN_SERIES_RUNS or newest.cause == "shift":
         return None
     runs = counted(n_runs, "run")
     if newest.cause == "suite_changed":
         first = series.points[newest.first].run_id
-        return f"{runs} since its cases changed with `{first}`; {FEWEST} are needed"
-    return f"{runs}; {FEWEST} are needed"
+        return f"{runs} since its cases changed with `{first}`; {MIN_SERIES_RUNS} are needed"
+    return f"{runs}; {MIN_SERIES_RUNS} are needed"
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def find_all(
     history: History,
     limits: Thresholds,
     metrics: Collection[ShiftMetric] = METRICS,
-    tell: Tell | None = None,
+    progress: ScanProgress | None = None,
 ) -> Found:
     """Return every shift of a history that was read with these metrics.
 
@@ -177,7 +179,7 @@ def find_all(
         history: of a suite, a model, or all there is.
         limits: margins below which a shift is none, and the share of false cells.
         metrics: that are scanned.
-        tell: is told what is done, how much of it, and how much there is.
+        progress: is told what is done, how much of it, and how much there is.
     """
     found = Found(
         n_runs=sum(len(point.run_ids) for point in history.points),
@@ -187,8 +189,8 @@ def find_all(
     for n_done, series in enumerate(history.series(), start=1):
         _scan_series(series, limits, metrics, found)
         found.cells += cells_of(series)
-        if tell is not None:
-            tell("series scanned", n_done, history.n_series)
+        if progress is not None:
+            progress("series scanned", n_done, history.n_series)
     found.n_cells = sum(map(can_shift, found.cells))
     found.cell_shifts = shifted_cells(found.cells, limits.alpha)
     return found
@@ -227,7 +229,7 @@ def _scan_series(
         found.shifts += found_shifts(series, metric, scanned)
         if metric == "passed_rate" and scanned.shifts:
             found.shifted_at[key] = series.points[scanned.shifts[-1].at]
-        if (why_short := why_not_now(series, scanned)) is not None:
+        if (why_short := unscanned_reason(series, scanned)) is not None:
             skip(metric, why_short)
 
 

@@ -40,7 +40,7 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 
 SOME_CASES = re.compile(r" \([0-9]+ of [0-9]+ cases\)")
 
-MOST_NAMES = 8
+MAX_NAMES = 8
 """Names in a sentence; JSON has them all."""
 
 
@@ -217,7 +217,7 @@ def skipped_lines(skipped: Sequence[SeriesSkipped]) -> list[str]:
 
 def names(texts: Sequence[str]) -> str:
     """Return names with commas between; past a number of them, how many more."""
-    return some(texts, most=MOST_NAMES)
+    return some(texts, most=MAX_NAMES)
 
 
 def mark(one: Shift | CellShift) -> str:

@@ -25,9 +25,9 @@ AXES: frozenset[Axis] = frozenset(get_args(Axis))
 NAMED: frozenset[Axis] = frozenset({"served_model", "routing"})
 """Axes whose values are names that people know; the others are hashes."""
 
-MOST_VALUES = 3
+MAX_VALUES = 3
 
-KEPT = 32
+MAX_CACHED_POINTS = 32
 """Points that are kept once read: alerts come newest first, so neighbours follow each other.
 Beyond, all are let go of, so that no history fills the memory."""
 
@@ -121,7 +121,7 @@ class Explainer:
 
     def _read(self, points: Sequence[Point]) -> None:
         """Read what is not known yet of some points, at once."""
-        if len(self._outcomes) > KEPT:
+        if len(self._outcomes) > MAX_CACHED_POINTS:
             self._outcomes.clear()
         missing = [point for point in points if point.run_id not in self._outcomes]
         point_of = {run_id: point.run_id for point in missing for run_id in point.run_ids}
@@ -140,8 +140,8 @@ def _axis_words(report: AxisReport, pairing: Pairing) -> str:
 
 
 def _values(values: tuple[str, ...]) -> str:
-    more = len(values) - MOST_VALUES
-    return ", ".join(values[:MOST_VALUES]) + (f" and {more} more" if more > 0 else "")
+    more = len(values) - MAX_VALUES
+    return ", ".join(values[:MAX_VALUES]) + (f" and {more} more" if more > 0 else "")
 
 
 def warnings_of(metric: ShiftMetric, changed: Sequence[Change]) -> tuple[str, ...]:

@@ -24,13 +24,13 @@ from schemas.output.regressions import Flaky, FlakyCell
 if TYPE_CHECKING:
     from analyze.query.session import Session
     from analyze.regressions.cells import Cell, FoundCell
-    from analyze.regressions.detect import Tell
+    from analyze.regressions.detect import ScanProgress
     from analyze.regressions.points import Point
     from schemas.config.known_issues import KnownFile, ShiftMetric
     from schemas.output.comparison import ThresholdsUsed
 
-MOST_TRIALS = 50
-NEWEST = 200
+MAX_TRIALS = 50
+MAX_RUNS = 200
 """Runs of a suite in which the newest trials are looked for."""
 
 NUMBERS = {
@@ -74,7 +74,7 @@ def newest_trials(
     since: dict[Key, int],
     *,
     model: str | None = None,
-    tell: Tell | None = None,
+    progress: ScanProgress | None = None,
 ) -> dict[Key, Trials]:
     """Return the newest trials of cells that have any.
 
@@ -83,7 +83,7 @@ def newest_trials(
     """
     newest = _newest(points)
     rows = read_cell_rows(
-        session, [points[place] for place in newest], NUMBERS, model=model, tell=tell
+        session, [points[place] for place in newest], NUMBERS, model=model, progress=progress
     )
     chosen: dict[Key, list[_Run]] = {}
     for key, entries in _cells(rows, points, newest):
@@ -101,7 +101,7 @@ def _newest(points: Sequence[Point]) -> list[int]:
     newest = []
     for place in range(len(points) - 1, -1, -1):
         count[points[place].suite_id] += 1
-        if count[points[place].suite_id] <= NEWEST:
+        if count[points[place].suite_id] <= MAX_RUNS:
             newest.append(place)
     return newest[::-1]
 
@@ -147,7 +147,7 @@ def _alike(
 
 def _up_to(runs: Sequence[_Run]) -> tuple[list[_Run], int]:
     """Return the runs until there are trials enough, and how many of the last one count."""
-    room = MOST_TRIALS
+    room = MAX_TRIALS
     for place, run in enumerate(runs):
         if run.n >= room:
             return list(runs[: place + 1]), room
@@ -200,17 +200,17 @@ def find_flaky(
     known: KnownFile | None = None,
     suite: str | None = None,
     model: str | None = None,
-    tell: Tell | None = None,
+    progress: ScanProgress | None = None,
 ) -> Flaky:
     """Return every cell that the newest run of its series asks, flaky ones first.
 
     The arguments are those of `find_regressions`; the file has quarantined cases too.
     """
-    history = read_history(session, METRICS, suite=suite, model=model, tell=tell)
-    found = find_all(history, limits.thresholds, METRICS, tell)
+    history = read_history(session, METRICS, suite=suite, model=model, progress=progress)
+    found = find_all(history, limits.thresholds, METRICS, progress)
     shifted = {_key(one.cell): one for one in found.cell_shifts}
     since = {_key(cell): _since(found, cell, shifted.get(_key(cell))) for cell in found.cells}
-    trials = newest_trials(session, found.points, since, model=model, tell=tell)
+    trials = newest_trials(session, found.points, since, model=model, progress=progress)
     known = read_ids(session).with_newest_ids(known)
     cells = [
         _flaky_cell(key, trials[key], shifted.get(key), is_known=_is_quarantined(known, key))

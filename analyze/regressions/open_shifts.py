@@ -1,10 +1,10 @@
 """The shifts for the worse that still stand at a run: what a gate must not forget.
 
-A shift stands until the level before it is back, or until somebody acknowledges it. It is closed
-for good when the level was back and a shift the other way was told; what a few lucky nights say
-alone may be taken back by the next one.
+A shift stands until the earlier level is back, or until somebody acknowledges it. It is closed for
+good once that level was back and a shift the other way was reported; a return that rests on a few
+lucky nights may be revoked by the next.
 
-The collector's last words tell what stands at the run that has just ended.
+The collector ends a run with the shifts that stand at it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from analyze.aliases import read_ids
 from analyze.query.run_ref import read_names
 from analyze.query.session import open_session
 from analyze.regressions.alerts import Entries
-from analyze.regressions.detect import FEWEST, METRICS, found_shifts, scan, why_not
+from analyze.regressions.detect import METRICS, MIN_SERIES_RUNS, found_shifts, scan, why_not
 from analyze.regressions.document import open_sentences
 from analyze.regressions.points import Point, read_points
 from analyze.regressions.series import read_history
-from analyze.regressions.standing import standing_in
+from analyze.regressions.standing import standing_shifts
 from analyze.render.text import line_of
 from analyze.stats.paired_rates import ROUNDING
 from analyze.summary.summarize import thresholds_of
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from schemas.config.project import Thresholds
     from schemas.output.comparison import Axis
 
-MOST_POINTS = 120
+MAX_POINTS = 120
 """Newest points of a suite that are looked at; `analyze regressions` looks at all."""
 
-MOST_TOLD = 5
+MAX_NAMED_SHIFTS = 5
 """Shifts that are told; `analyze runs` has all."""
 
 
 @dataclass(frozen=True)
-class Open:
+class StandingShift:
     """A shift that stands.
 
     Attributes:
@@ -72,7 +72,7 @@ class OpenShifts:
             not every run of a suite was, only entries whose first run is none of them.
     """
 
-    shifts: tuple[Open, ...] = ()
+    shifts: tuple[StandingShift, ...] = ()
     unused: tuple[Acknowledged, ...] = ()
 
 
@@ -86,7 +86,7 @@ def find_open_shifts(
     allow: Collection[Axis] = (),
     known: KnownFile | None = None,
     max_drop: float | None = None,
-    last: int = MOST_POINTS,
+    last: int = MAX_POINTS,
     histories: Histories | None = None,
 ) -> OpenShifts:
     """Return the shifts that stand at some runs, in every model of their suites.
@@ -114,7 +114,7 @@ def find_open_shifts(
         max_drop,
         (*options, *runs_flag(session.runs_dir)),
     )
-    found: list[Open] = []
+    found: list[StandingShift] = []
     unused: list[Acknowledged] = []
     for suite_id in _suites(session, run_ids):
         whole = None if histories is None else histories.of(suite_id)
@@ -122,7 +122,7 @@ def find_open_shifts(
         until, following = _points_until(points, run_ids)
         window = until[max(len(until) - last, 0) :]
         models = _models(session, window, run_ids, model)
-        if len(until) >= FEWEST and models:
+        if len(until) >= MIN_SERIES_RUNS and models:
             history = (
                 whole.cut(before=following, last=last)
                 if whole is not None
@@ -210,14 +210,14 @@ def _models(
     }
 
 
-def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[Open]:
+def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[StandingShift]:
     for metric in asked.metrics:
         if why_not(series, metric) is not None:
             continue
         scanned = scan(series, metric, asked.limits)
         shifts = {one.shift.at: one for one in found_shifts(series, metric, scanned)}
         known = {at for at, one in shifts.items() if asked.entries.of_shift(one) is not None}
-        for stands in standing_in(series, metric, scanned, asked.limits):
+        for stands in standing_shifts(series, metric, scanned, asked.limits):
             shift, told = stands.shift, shifts[stands.shift.at]
             if shift.at in known:
                 continue
@@ -226,7 +226,7 @@ def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[Open]:
             if is_judged and asked.max_drop is not None:
                 drop = stands.before - stands.now
                 is_tolerated = asked.max_drop > 0 and drop <= asked.max_drop + ROUNDING
-            yield Open(
+            yield StandingShift(
                 OpenShift(
                     series=SeriesNames(
                         suite_id=series.suite_id,
@@ -278,7 +278,7 @@ def open_after_run(run_dir: Path) -> list[str]:
     told = [
         f"open shift: {line_of(sentence)}; {line_of(command)}"
         for sentence, command in open_sentences(
-            with_names(one.shift, names) for one in found[:MOST_TOLD]
+            with_names(one.shift, names) for one in found[:MAX_NAMED_SHIFTS]
         )
     ]
     look = shlex.join(["analyze", "runs", *runs_flag(run_dir.parent)])

@@ -36,7 +36,7 @@ DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 FORMS = "a run id, `label:NAME`, a day such as 2026-11-30, or a duration such as 7d (h, d, w)"
 
-STRETCH = 500_000
+MAX_BATCH_TRIALS = 500_000
 """Trials that are summed up at a time."""
 
 UNKNOWN = -1
@@ -210,7 +210,7 @@ def read_cell_rows(
     numbers: Mapping[str, str],
     *,
     model: str | None = None,
-    tell: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> CellRows:
     """Return every cell of some points.
 
@@ -219,7 +219,7 @@ def read_cell_rows(
         points: whose runs are read.
         numbers: what is read of each cell, by its name: columns of `int_case_outcomes`.
         model: only this one, by its model_id or model string.
-        tell: is told what is done, how much of it, and how much there is.
+        progress: is told what is done, how much of it, and how much there is.
     """
     names = _names(session, model)
     columns = ", ".join(f"coalesce({column}, 0) as {name}" for name, column in numbers.items())
@@ -233,8 +233,8 @@ def read_cell_rows(
         lists = [run_ids, places, list(names), list(range(len(names)))]
         parts.append(session.arrays(sql, [*lists, UNKNOWN, run_ids[0], run_ids[-1], *of_model]))
         n_read += len(stretch)
-        if tell is not None:
-            tell("runs read", n_read, sum(len(point.run_ids) for point in points))
+        if progress is not None:
+            progress("runs read", n_read, sum(len(point.run_ids) for point in points))
     return CellRows(
         names=names,
         point=_joined(parts, "point_no"),
@@ -262,7 +262,7 @@ def _stretches(points: Sequence[Point]) -> Iterator[list[tuple[str, int]]]:
         (run_id, place) for place, point in enumerate(points) for run_id in point.run_ids
     ):
         n_trials = points[place].n_planned / len(points[place].run_ids)
-        if stretch and n_planned + n_trials > STRETCH:
+        if stretch and n_planned + n_trials > MAX_BATCH_TRIALS:
             yield stretch
             stretch, n_planned = [], 0.0
         stretch.append((run_id, place))

@@ -24,17 +24,17 @@ from analyze.render.text import Column
 from schemas.errors import counted
 from schemas.output.regressions import CellShift, Flaky, FlakyCell, Regressions, Shift
 
-MOST_ALERTS = 20
+MAX_ALERTS = 20
 """Alerts that are told in full unless all are asked for."""
 
-MOST_SKIPPED = 10
+MAX_SKIPPED = 10
 
 TO_SILENCE = (
     "to silence an alert, write its lines into a file for --known; the file begins with "
     "`schema_version = 1`"
 )
 
-MOST_CELLS = 20
+MAX_CELLS = 20
 """Flaky cells that are listed unless all cells are asked for."""
 
 COLUMNS = (
@@ -70,9 +70,9 @@ def regressions_document(
     every = everything(found)
     alerts = [one for one in every if is_alert(one)]
     others = [one for one in every if not is_alert(one)]
-    most = len(alerts) if is_all else MOST_ALERTS
+    most = len(alerts) if is_all else MAX_ALERTS
     skipped = skipped_lines(found.skipped)
-    n_skipped = len(skipped) if is_all else MOST_SKIPPED
+    n_skipped = len(skipped) if is_all else MAX_SKIPPED
     renames = list(rename_lines(found.renames))
     screen = [
         *(f"acknowledged, and no such shift: {entry_line(entry)}" for entry in found.unused),
@@ -114,7 +114,7 @@ def _more(number: int, what: str) -> list[str]:
 def flaky_document(found: Flaky, *, is_all: bool = False) -> Document:
     """Return the cells, the flaky ones alone or every one."""
     flaky = [cell for cell in found.cells if cell.steadiness == "flaky"]
-    shown = found.cells if is_all else flaky[:MOST_CELLS]
+    shown = found.cells if is_all else flaky[:MAX_CELLS]
     more = 0 if is_all else found.n_flaky - len(shown)
     left_out = f"and {whole(more)} more flaky ones: --all lists every cell" * (more > 0)
     only: Place | None = None if found.n_cells else "page"

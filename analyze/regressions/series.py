@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from analyze.stats.changepoints.scan import Bools, Floats, Ints
     from schemas.output.comparison import Axis, Metric
 
-USABLE = 0.9
+MIN_COVERAGE = 0.9
 """Coverage below which a run says nothing about its level."""
 
 NANO = 1e9
 
-SAME_SUITE = 0.8
+MIN_SUITE_SHARE = 0.8
 """Share of the cases of a whole run that a part of one must have to stand beside it."""
 
 
@@ -87,7 +87,7 @@ class Series:
     @property
     def is_covered(self) -> Bools:
         """Which points have enough of their verdicts."""
-        return self.coverage >= USABLE
+        return self.coverage >= MIN_COVERAGE
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def read_history(
     model: str | None = None,
     before: str | None = None,
     allow: Collection[Axis] = (),
-    tell: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
     last: int | None = None,
 ) -> History:
     """Return the history of a suite, a model, or all there is.
@@ -202,7 +202,7 @@ def read_history(
         model: only this one, by its model_id or model string.
         before: only points before the one with this run.
         allow: with `case`, a case is the same whatever its content.
-        tell: is told what is done, how much of it, and how much there is.
+        progress: is told what is done, how much of it, and how much there is.
         last: only the newest so many points; None: all.
     """
     points = read_points(session, suite)
@@ -211,7 +211,7 @@ def read_history(
     numbers = dict(COUNTS)
     for metric in metrics:
         numbers |= SUMS.get(metric, {})
-    rows = read_cell_rows(session, points, numbers, model=model, tell=tell)
+    rows = read_cell_rows(session, points, numbers, model=model, progress=progress)
     clusters = {
         (suite_id, case_id): cluster
         for suite_id, case_id, cluster in session.rows(
@@ -231,10 +231,12 @@ class Histories:
         *,
         model: str | None = None,
         allow: Collection[Axis] = (),
-        tell: Callable[[str, int, int], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         """Read nothing yet; the arguments are those of `read_history`."""
-        self._read = partial(read_history, session, metrics, model=model, allow=allow, tell=tell)
+        self._read = partial(
+            read_history, session, metrics, model=model, allow=allow, progress=progress
+        )
         self._by_suite: dict[str, History] = {}
 
     def of(self, suite: str) -> History:
@@ -284,7 +286,7 @@ def _whole(points: Sequence[Point], planned: Bools) -> Bools:
     for place, point in enumerate(points):
         if point.is_narrowed and last is not None:
             n_common = np.count_nonzero(planned[place] & planned[last])
-            kept[place] = n_common >= SAME_SUITE * np.count_nonzero(planned[last])
+            kept[place] = n_common >= MIN_SUITE_SHARE * np.count_nonzero(planned[last])
         if kept[place]:
             last = place
     return kept

@@ -1,7 +1,7 @@
 """Whether a shift for the worse still stands at the last point of a series, and how.
 
-It stands until the level before it is back. It is closed for good when that level was back and a
-shift the other way was told; what a few lucky nights say alone may be taken back by the next one.
+It stands until the earlier level is back. It is closed for good once that level was back and a
+shift the other way was reported; a return that rests on few lucky nights may be revoked later.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Standing:
     size: float
 
 
-def standing_in(
+def standing_shifts(
     series: Series, metric: ShiftMetric, scanned: Scan, limits: Thresholds
 ) -> list[Standing]:
     """Return the shifts for the worse that stand at the last point of a series, oldest first.

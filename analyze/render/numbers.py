@@ -24,7 +24,7 @@ BEYOND_LIMIT = "> limit"
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-MOST_DECIMALS = 9
+MAX_DECIMALS = 9
 """Costs are kept in whole nano-dollars."""
 
 
@@ -177,7 +177,7 @@ def usd(amount: float | None, *beside: float | None) -> str:
         return ""
     decimals = 2
     if 0 < amount < 1:
-        decimals = min(2 - math.floor(math.log10(amount)), MOST_DECIMALS)
+        decimals = min(2 - math.floor(math.log10(amount)), MAX_DECIMALS)
     return _told_apart(lambda x, n: f"{x:,.{n}f}", amount, decimals, beside)
 
 
@@ -186,7 +186,7 @@ def _told_apart(
 ) -> str:
     """Return a number with as many decimals more as keep it from looking like a bound it is not."""
     bounds = [bound for bound in beside if bound is not None and bound != number]
-    for more in range(MOST_DECIMALS - decimals):
+    for more in range(MAX_DECIMALS - decimals):
         text = form(number, decimals + more)
         if all(form(bound, decimals + more) != text for bound in bounds):
             return text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-PATIENCE_S = 1.0
-"""Work that takes longer than this is told about."""
+MIN_PROGRESS_S = 1.0
+"""Work that takes longer than this shows its progress."""
 
 
 class Progress:
@@ -36,7 +36,7 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Put a text in the place of the line."""
-        if sys.stderr.isatty() and time.monotonic() - self._began > PATIENCE_S:
+        if sys.stderr.isatty() and time.monotonic() - self._began > MIN_PROGRESS_S:
             self._is_shown = True
             sys.stderr.write(f"\r\x1b[K{text}")
             sys.stderr.flush()

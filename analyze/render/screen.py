@@ -15,7 +15,7 @@ from analyze.render.document import (
     Sentence,
     Table,
 )
-from analyze.render.text import LEAST_WRAP, facts, least_width, line_of, table, wrapped
+from analyze.render.text import MIN_WRAP_COLUMNS, facts, least_width, line_of, table, wrapped
 
 INDENT = "  "
 
@@ -37,7 +37,7 @@ def screen_lines(document: Document, width: int) -> list[str]:
 
 def _section(section: Section, document: Document, width: int) -> list[str]:
     room = max(document.width or width, LEAST)
-    hang, least = ("", 0) if document.is_flush else (INDENT, LEAST_WRAP)
+    hang, least = ("", 0) if document.is_flush else (INDENT, MIN_WRAP_COLUMNS)
 
     def broken(text: str, indent: str) -> list[str]:
         return wrapped(text, room, indent, hang=hang, least=least) if text else []

@@ -45,7 +45,7 @@ class Column:
     """Two that differ are never cut to the same."""
 
 
-LEAST_WRAP = 40
+MIN_WRAP_COLUMNS = 40
 """Columns below which sentences are no longer broken."""
 
 
@@ -62,7 +62,7 @@ def line_of(text: str) -> str:
 
 
 def wrapped(
-    text: str, width: int, indent: str = "", *, hang: str = "  ", least: int = LEAST_WRAP
+    text: str, width: int, indent: str = "", *, hang: str = "  ", least: int = MIN_WRAP_COLUMNS
 ) -> list[str]:
     """Return a sentence on lines that fit; nothing in it is obeyed by a terminal, no word is cut.
 
@@ -85,7 +85,7 @@ def wrapped(
     )
 
 
-def beginning(text: str, most: int) -> str:
+def clipped(text: str, most: int) -> str:
     """Return at most so many characters of a text, and a sign where it goes on."""
     return text if len(text) <= most else text[:most] + CUT
 

@@ -31,7 +31,7 @@ from schemas.run.model_names import NO_NAMES, ModelNames
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
-    from analyze.regressions.detect import Tell
+    from analyze.regressions.detect import ScanProgress
     from schemas.config.known_issues import KnownFile
 
 READ = {name: read for name in SECTIONS if (read := SECTIONS[name].read) is not None}
@@ -40,7 +40,7 @@ READ = {name: read for name in SECTIONS if (read := SECTIONS[name].read) is not 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""
 
-TRANSCRIPT_BYTES = 100 * 1024
+MAX_TRANSCRIPT_BYTES = 100 * 1024
 """Of text of transcripts, unless somebody says otherwise."""
 
 
@@ -50,9 +50,9 @@ def build_report(
     *,
     baseline: str | None,
     limits: ThresholdsUsed,
-    transcript_bytes: int = TRANSCRIPT_BYTES,
+    transcript_bytes: int = MAX_TRANSCRIPT_BYTES,
     known: KnownFile | None = None,
-    tell: Tell | None = None,
+    progress: ScanProgress | None = None,
     names: ModelNames = NO_NAMES,
 ) -> RunReport:
     """Return a report of one run.
@@ -64,7 +64,7 @@ def build_report(
         limits: thresholds in force, and where they are from.
         transcript_bytes: of text of transcripts, as UTF-8.
         known: shifts that are acknowledged are not told as news.
-        tell: is told how far the search for level shifts is.
+        progress: is told how far the search for level shifts is.
         names: of models, for sentences; fields hold ids, `with_names` puts names there.
 
     Raises:
@@ -75,8 +75,8 @@ def build_report(
     context = read_context(session, run_id, limits, names)
     base_ids, comparison = _read_baseline(session, context.run, baseline, limits, known)
     context = replace(context, baseline=base_ids, comparison=comparison)
-    histories = Histories(session, METRICS, tell=tell)
-    shifts = _shifts(context, known, tell, histories)
+    histories = Histories(session, METRICS, progress=progress)
+    shifts = _shifts(context, known, progress, histories)
     opened = find_open_shifts(
         session, [run_id], limits=limits.thresholds, known=known, histories=histories
     )
@@ -127,22 +127,25 @@ def _read_baseline(
 
 def _run_before(session: Session, run: ListedRun) -> str | None:
     """Return the run of the suite that started before; a shard of the same plan is none."""
-    group = run.asked.run_group
+    group = run.row.run_group
     if group is None:
-        return run.asked.previous_run_id
+        return run.row.previous_run_id
     rows = session.rows(
         "select run_id from runs where suite_id = ? and run_no < ? "
         "and (run_group is null or run_group <> ?) order by run_no desc limit 1",
-        [run.asked.suite_id, run.asked.run_no, group],
+        [run.row.suite_id, run.row.run_no, group],
     )
     return rows[0][0] if rows else None
 
 
 def _shifts(
-    context: ReportContext, known: KnownFile | None, tell: Tell | None, histories: Histories
+    context: ReportContext,
+    known: KnownFile | None,
+    progress: ScanProgress | None,
+    histories: Histories,
 ) -> Regressions | None:
     """Return the level shifts of the suite; None while it has one run."""
-    suite_id = context.run.asked.suite_id
+    suite_id = context.run.row.suite_id
     query = "select count(*) from stg_runs where suite_id = ?"
     if context.session.rows(query, [suite_id])[0][0] < 2:
         return None
@@ -151,6 +154,6 @@ def _shifts(
         limits=context.limits,
         suite=suite_id,
         known=known,
-        tell=tell,
+        progress=progress,
         history=histories.of(suite_id),
     )

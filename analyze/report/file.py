@@ -5,7 +5,7 @@ from __future__ import annotations
 from os.path import lexists
 from pathlib import Path
 
-from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, shown
+from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, display_path
 from schemas.io.files import write_whole
 from schemas.run.layout import is_planned
 
@@ -13,7 +13,7 @@ NAME = "report.html"
 """In the folder of the run: derived, and made again at any time."""
 
 MARKER = b'<meta name="generator" content="benchlake'
-MARKER_WITHIN = 2048
+MAX_MARKER_OFFSET = 2048
 """Bytes from the beginning of a page of ours in which MARKER stands."""
 
 FORMS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json"}
@@ -32,7 +32,11 @@ def form_of(form: str | None, output: Path | None) -> str:
     if by_name is None:
         allowed = "a name that ends in .html, .md or .json, or --format beside it"
         raise ConfigError(
-            [Problem(None, "unknown kind of report", "--output", None, shown(output), allowed)]
+            [
+                Problem(
+                    None, "unknown kind of report", "--output", None, display_path(output), allowed
+                )
+            ]
         )
     return by_name
 
@@ -49,7 +53,7 @@ def require_free(output: Path, form: str, *, force: bool) -> None:
     if not lexists(output):
         return
     if output.is_symlink() or not output.is_file():
-        raise ConfigError([Problem(None, f"{shown(output)} is no regular file", "--output")])
+        raise ConfigError([Problem(None, f"{display_path(output)} is no regular file", "--output")])
     if not force and not (form == "html" and _is_ours(output)):
         raise NotOurFile(output, "no page of a report" if form == "html" else "left as it is")
 
@@ -57,7 +61,7 @@ def require_free(output: Path, form: str, *, force: bool) -> None:
 def _is_ours(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return MARKER in file.read(MARKER_WITHIN)
+            return MARKER in file.read(MAX_MARKER_OFFSET)
     except OSError:
         return False
 
@@ -88,6 +92,8 @@ def write_page(output: Path, text: str) -> str:
     try:
         write_whole(output, text.encode("utf-8"))
     except OSError as exc:
-        message = f"{shown(output)}: cannot be written ({exc.strerror}); -o names another place"
+        message = (
+            f"{display_path(output)}: cannot be written ({exc.strerror}); -o names another place"
+        )
         raise AnalyzeError(message) from exc
-    return shown(output)
+    return display_path(output)

@@ -17,9 +17,15 @@ from analyze.render.numbers import (
     usd,
     whole,
 )
-from analyze.report.markdown_text import LONGEST_TEXT, command_text, list_lines, plain, table_lines
+from analyze.report.markdown_text import (
+    MAX_TEXT_CHARS,
+    command_text,
+    list_lines,
+    plain,
+    table_lines,
+)
 from analyze.report.sentences import change_sentence, changes_beside
-from analyze.report.table import asked_as
+from analyze.report.table import model_settings
 from schemas.errors import counted
 from schemas.output.comparison import Verdict
 from schemas.output.report import ModelAnswer, ReportedRun, RunReport
@@ -37,13 +43,13 @@ SIGNS: dict[Verdict, str] = {
 }
 """What tells the verdicts apart without colour."""
 
-MOST_MODELS = 12
+MAX_MODELS = 12
 """On the first screen; the leaderboard has all."""
 
-MOST_OPEN = 3
+MAX_OPEN_SHIFTS = 3
 """Shifts that are not folded away."""
 
-MOST_DOUBTS = 3
+MAX_DOUBTS = 3
 """That are not folded away."""
 
 
@@ -78,7 +84,7 @@ def standings(report: RunReport) -> list[Standing]:
         _standing(
             answer, before.get(answer.model_id), beside.get(answer.model_id, ""), has_baseline
         )
-        for answer in report.answer[:MOST_MODELS]
+        for answer in report.answer[:MAX_MODELS]
     ]
 
 
@@ -99,7 +105,7 @@ def _standing(
     mean = case_mean(answer.passed_rate, answer.estimate)
     return Standing(
         name=answer.model_id,
-        below=asked_as(answer),
+        below=model_settings(answer),
         rate=percent(answer.passed_rate),
         interval=f"{mean}{percent(low)} to {percent(high)}" if is_known else "",
         strict=_strict(answer),
@@ -133,7 +139,7 @@ def open_shifts(report: RunReport) -> Folded:
     """Return what stands, each shift with its command: pass rates before times and costs."""
     ordered = sorted(report.open_shifts, key=lambda one: one.series.metric != "passed_rate")
     lines = list(open_sentences(ordered))
-    return Folded(lines[:MOST_OPEN], lines[MOST_OPEN:])
+    return Folded(lines[:MAX_OPEN_SHIFTS], lines[MAX_OPEN_SHIFTS:])
 
 
 def run_facts(run: ReportedRun) -> list[tuple[str, str]]:
@@ -163,7 +169,7 @@ def answer_parts(report: RunReport) -> dict[str, object]:
         "standings": shown,
         "n_more": len(report.answer) - len(shown),
         "open": open_shifts(report),
-        "doubts": Folded(report.doubts[:MOST_DOUBTS], report.doubts[MOST_DOUBTS:]),
+        "doubts": Folded(report.doubts[:MAX_DOUBTS], report.doubts[MAX_DOUBTS:]),
         "n_serious": sum(doubt.is_serious for doubt in report.doubts),
     }
 
@@ -235,7 +241,7 @@ def _doubts(report: RunReport) -> list[str]:
 def _open_shifts(report: RunReport) -> list[str]:
     """Return what stands: neither mended nor acknowledged."""
     return [
-        "; ".join(filter(None, (plain(sentence, 2 * LONGEST_TEXT), command_text(command))))
+        "; ".join(filter(None, (plain(sentence, 2 * MAX_TEXT_CHARS), command_text(command))))
         for sentence, command in open_sentences(report.open_shifts)
     ]
 
@@ -243,4 +249,4 @@ def _open_shifts(report: RunReport) -> list[str]:
 def _unused(report: RunReport) -> list[str]:
     """Return the entries of the file of known things that fit no shift."""
     entries = report.shifts.unused if report.shifts else ()
-    return [plain(entry_line(entry), 2 * LONGEST_TEXT) for entry in entries]
+    return [plain(entry_line(entry), 2 * MAX_TEXT_CHARS) for entry in entries]

@@ -10,21 +10,21 @@ from collections.abc import Iterator, Sequence
 
 from analyze.regressions.document import names
 from analyze.render.numbers import duration, moment, whole
-from analyze.report.markdown_text import LONGEST_TEXT, command_text, list_lines, plain
+from analyze.report.markdown_text import MAX_TEXT_CHARS, command_text, list_lines, plain
 from analyze.report.sections import SECTIONS
 from analyze.report.sentences import headline_of, runs_named
 from schemas.errors import counted
 from schemas.output.report import ReportedRun, RunReport
 
-MOST_BYTES = 60_000
+MAX_PAGE_BYTES = 60_000
 
 
 def report_markdown(report: RunReport) -> str:
-    """Return a report as Markdown, at most MOST_BYTES of UTF-8."""
+    """Return a report as Markdown, at most MAX_PAGE_BYTES of UTF-8."""
     end = list_lines("Go deeper", [command_text(one) for one in report.provenance.commands])
     blocks = [
         [f"# Report of {plain(report.run.run_id)}"],
-        [f"**{plain(headline_of(report), 4 * LONGEST_TEXT)}**"],
+        [f"**{plain(headline_of(report), 4 * MAX_TEXT_CHARS)}**"],
         [plain(line) for line in _about(report)],
         *(block for name in SECTIONS for block in SECTIONS[name].markdown(report)),
     ]
@@ -35,7 +35,7 @@ def _fitted(sections: Sequence[Sequence[str]], end: Sequence[str]) -> str:
     """Return sections with empty lines between; past the limit, lines of the last ones go."""
     last = "\n".join(end)
     left_out = "(what follows does not fit here)"
-    room = MOST_BYTES - _size(last) - _size(left_out) - 8
+    room = MAX_PAGE_BYTES - _size(last) - _size(left_out) - 8
     blocks: list[str] = []
     for section in sections:
         kept: list[str] = []

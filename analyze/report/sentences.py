@@ -1,6 +1,6 @@
 """The answer of a report in sentences, the same for HTML, Markdown and whoever reads one line.
 
-Plain text that holds names from outside as they are: who prints it makes them safe for the place.
+Plain text with names from outside unescaped: each printer escapes them for its output.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from schemas.errors import counted
 from schemas.output.comparison import Verdict
 from schemas.output.report import ModelAnswer, ReportedRun, RunReport
 
-MOST_NAMED = 3
+MAX_NAMED_MODELS = 3
 """Models in a headline; below it they are all there."""
 
 LACKS = "the baseline lacks it"
@@ -210,7 +210,7 @@ def _changed_by(verdict: Verdict, answer: ModelAnswer) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """Return names as a list in a sentence; past a number of them, how many more."""
-    if len(names) > MOST_NAMED:
-        return some(names, most=MOST_NAMED)
+    if len(names) > MAX_NAMED_MODELS:
+        return some(names, most=MAX_NAMED_MODELS)
     *head, last = names
     return f"{', '.join(head)} and {last}" if head else last

@@ -18,7 +18,7 @@ from schemas.run.model_names import hidden_id, id_of
 
 UNSAFE = re.compile(r"[^a-z0-9_-]")
 
-LONGEST = 48
+MAX_NAME_CHARS = 48
 """Characters of a name that are kept; a longer one ends in a hash."""
 
 Place = tuple[str, str, str, int]
@@ -90,10 +90,10 @@ MODEL = Column("model", "model_id")
 
 def model_cell(group: GroupSummary) -> Cell:
     """Return the name of a model, and how it was asked below."""
-    return Cell(group.model_id, below=asked_as(group))
+    return Cell(group.model_id, below=model_settings(group))
 
 
-def asked_as(one: GroupSummary | ModelAnswer | ModelProvenance) -> str:
+def model_settings(one: GroupSummary | ModelAnswer | ModelProvenance) -> str:
     """Return how a model was asked: `openrouter · vendor/model · thinking high`.
 
     Where its name does not say its model_id that comes first.
@@ -111,10 +111,10 @@ def number(text: str, value: float | None = None, *, note: str = "", look: str =
         note: what a pointer that rests on it is told.
         look: class of the cell.
     """
-    return Cell(text, sorts_as(text, value), f"n {look}".rstrip(), note)
+    return Cell(text, sort_key(text, value), f"n {look}".rstrip(), note)
 
 
-def sorts_as(text: str, value: float | None) -> str:
+def sort_key(text: str, value: float | None) -> str:
     """Return what a number sorts by; empty where its text sorts as well."""
     if value is None or not text or not isfinite(value):
         return ""
@@ -169,10 +169,10 @@ def anchors_by_place(shown: Sequence[Transcript]) -> dict[Place, str]:
 
 
 def _safe(name: str) -> str:
-    if len(name) <= LONGEST and not UNSAFE.search(name):
+    if len(name) <= MAX_NAME_CHARS and not UNSAFE.search(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{UNSAFE.sub('_', name[:LONGEST].lower())}_{digest}"
+    return f"{UNSAFE.sub('_', name[:MAX_NAME_CHARS].lower())}_{digest}"
 
 
 def filled(

@@ -17,8 +17,8 @@ from schemas.errors import (
     Problem,
     SchemaError,
     counted,
+    display_path,
     printable,
-    shown,
 )
 from schemas.formats.report_v2 import EvaluationReport, report_json
 from schemas.formats.report_v2_problems import schema_problems
@@ -28,7 +28,7 @@ from schemas.io.json_text import read_json_text
 JSON_FILE = "report.json"
 MARKDOWN_FILE = "summary.md"
 
-MOST_NAMED = 20
+MAX_NAMED_PROBLEMS = 20
 """Problems that a message names; `analyze validate` has all of them."""
 
 
@@ -43,8 +43,8 @@ def given_report(report: object) -> EvaluationReport:
         return report
     errors = [one for one in schema_problems(report) if one.severity == "error"]
     if errors:
-        lines = [f"{one.pointer or '/'}: {one.message}" for one in errors[:MOST_NAMED]]
-        if (more := len(errors) - MOST_NAMED) > 0:
+        lines = [f"{one.pointer or '/'}: {one.message}" for one in errors[:MAX_NAMED_PROBLEMS]]
+        if (more := len(errors) - MAX_NAMED_PROBLEMS) > 0:
             lines.append(f"and {counted(more, 'more error')}")
         lines.append(
             "so this is no valid evaluation report of schema 2.0; `analyze validate FILE` tells "
@@ -64,16 +64,16 @@ def read_report(path: Path) -> EvaluationReport:
     try:
         content = path.read_bytes()
     except OSError as exc:
-        message = f"{shown(path)}: cannot be read ({exc.strerror})"
+        message = f"{display_path(path)}: cannot be read ({exc.strerror})"
         raise AnalyzeError(message) from exc
     value, findings = read_json_text(content)
     if not is_valid(findings):
-        raise SchemaError("\n".join(f"{shown(path)}: {one.message}" for one in findings))
+        raise SchemaError("\n".join(f"{display_path(path)}: {one.message}" for one in findings))
     try:
         return given_report(value)
     except SchemaError as exc:
         raise SchemaError(
-            "\n".join(f"{shown(path)}: {line}" for line in str(exc).split("\n"))
+            "\n".join(f"{display_path(path)}: {line}" for line in str(exc).split("\n"))
         ) from exc
 
 
@@ -114,5 +114,5 @@ def write_texts(texts: dict[Path, str], *, replace: bool) -> None:
         try:
             write_whole(path, text.encode("utf-8"))
         except OSError as exc:
-            message = f"{shown(path)}: cannot be written ({exc.strerror})"
+            message = f"{display_path(path)}: cannot be written ({exc.strerror})"
             raise AnalyzeError(message) from exc

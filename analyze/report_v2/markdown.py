@@ -14,7 +14,7 @@ from typing import Any
 
 from analyze.render.markdown import as_text, markdown_rows
 from analyze.render.numbers import duration, percent, percent_range, whole
-from analyze.render.text import beginning
+from analyze.render.text import clipped
 from analyze.report_v2.files import given_report
 from analyze.stats.intervals import MIN_CASES, wilson
 from schemas.errors import counted
@@ -37,10 +37,10 @@ COMPONENT_NAMES: dict[Component, str] = {
     "no_tweaks": "No tweaks",
 }
 
-LONGEST = 500
+MAX_MESSAGE_CHARS = 500
 """Characters of a message; the report has all of them."""
 
-MOST_REPETITIONS = 1_000_000
+MAX_REPETITIONS = 1_000_000
 """A number above it is no number of a repetition."""
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
@@ -87,7 +87,7 @@ def _repetitions(repetitions: Sequence[Any]) -> Iterator[str]:
         if not isinstance(one, dict):
             continue
         number, passed = one.get("repetition"), one.get("passed")
-        if type(number) is not int or not 0 < number < MOST_REPETITIONS:
+        if type(number) is not int or not 0 < number < MAX_REPETITIONS:
             continue
         if not (passed is None or isinstance(passed, bool)):
             continue
@@ -115,7 +115,7 @@ def _component_table(validation: ValidationBreakdown) -> list[str]:
 @lru_cache(maxsize=4096)
 def short(text: str) -> str:
     """Return the beginning of a text from outside, as text that Markdown shows as it is."""
-    return as_text(beginning(text, LONGEST))
+    return as_text(clipped(text, MAX_MESSAGE_CHARS))
 
 
 def score_text(score: float) -> str:

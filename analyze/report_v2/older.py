@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from analyze.render.text import safe
 from schemas.base import Finding, error
-from schemas.errors import MOST_SHOWN, ConfigError, Problem, counted, shown
+from schemas.errors import MAX_SHOWN_PROBLEMS, ConfigError, Problem, counted, display_path
 from schemas.formats.migration.ledger import Moved
 from schemas.formats.migration.migrate import Migration
 from schemas.formats.report_v1 import LOOKED_FOR, is_result, is_v2, shape_of
@@ -28,7 +28,7 @@ REPORT_FILE = "report.json"
 SUMMARY_FILE = "summary.json"
 RUN_FILES = "evaluation_*.json"
 
-MOST_MOVES = 20
+MAX_MOVES = 20
 """Lines of each kind of move; all of them are in the JSON."""
 
 SHAPES = {
@@ -184,28 +184,28 @@ def migration_lines(
     instances = migration.report.get("instances")
     n = len(instances) if isinstance(instances, list) else 0
     yield f"{told}: {SHAPES[migration.shape]}; {counted(n, 'instance')}"
-    yield f"{safe(shown(output))}: written"
+    yield f"{safe(display_path(output))}: written"
     if time is not None:
         yield f"no start is told: {time} is when the file was last changed"
-    for path in source.others[:MOST_MOVES]:
-        yield f"{safe(shown(path))}: passed over, it is no part of this report"
-    if (more := len(source.others) - MOST_MOVES) > 0:
+    for path in source.others[:MAX_MOVES]:
+        yield f"{safe(display_path(path))}: passed over, it is no part of this report"
+    if (more := len(source.others) - MAX_MOVES) > 0:
         yield f"and {counted(more, 'more file')} passed over"
     if migration.shape == "v2":
         return
     for kind, title in TITLES:
         yield from _moves(title, getattr(migration, kind))
     yield ""
-    yield f"analyze import sf-bench {safe(shlex.quote(shown(output)))}  makes a run of it"
+    yield f"analyze import sf-bench {safe(shlex.quote(display_path(output)))}  makes a run of it"
 
 
 def _moves(title: str, moves: Sequence[Moved]) -> Iterator[str]:
     yield ""
     yield f"{title}: {counted(len(moves), 'field')}"
-    for move in moves[:MOST_MOVES]:
+    for move in moves[:MAX_MOVES]:
         place = move.pointer if move.pointer == move.target else f"{move.pointer} → {move.target}"
         yield "  " + safe(f"{place} ({move.note})" if move.note else place)
-    if (more := len(moves) - MOST_MOVES) > 0:
+    if (more := len(moves) - MAX_MOVES) > 0:
         yield f"  and {more:,} more; --json prints all"
 
 
@@ -227,11 +227,11 @@ def migration_json(source: OldReport, migration: Migration, output: Path, time: 
 
 def refusal_lines(findings: Sequence[Located]) -> Iterator[str]:
     """Yield each mistake of a document that gives no report as `path pointer: sentence`."""
-    for path, one in findings[:MOST_SHOWN]:
+    for path, one in findings[:MAX_SHOWN_PROBLEMS]:
         line = "" if one.line is None else f":{one.line}"
         place = f" {safe(one.pointer)}" if one.pointer else ""
-        yield f"{safe(shown(path))}{line}{place}: {safe(one.message)}"
-    if (more := len(findings) - MOST_SHOWN) > 0:
+        yield f"{safe(display_path(path))}{line}{place}: {safe(one.message)}"
+    if (more := len(findings) - MAX_SHOWN_PROBLEMS) > 0:
         yield f"and {more:,} more mistakes"
 
 
@@ -243,7 +243,7 @@ def refusal_json(path: Path, findings: Sequence[Located]) -> str:
 
 def _name(source: OldReport) -> str:
     first = source.files[0].path
-    return shown(first.parent if source.is_list else first)
+    return display_path(first.parent if source.is_list else first)
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ LATE = "failure_type = 'timeout' and not passed"
 LAST_MS = 1e300
 """Time of such a trial in a percentile: later than every success, as in `model_summary`."""
 
-LATEST_KNOWN_MS = 1e18
+MAX_KNOWN_MS = 1e18
 """No success takes as long; a percentile above it lies among the time-outs."""
 
 
@@ -191,7 +191,7 @@ def _measured(session: Session, scope: Scope) -> dict[OptionKey, dict[str, Any]]
             "n_latency": n_latency,
             "n_timeouts": n_timeouts,
             # one that lies among the time-outs is not known
-            "e2e_p95_ms": p95 if p95 is not None and p95 < LATEST_KNOWN_MS else None,
+            "e2e_p95_ms": p95 if p95 is not None and p95 < MAX_KNOWN_MS else None,
         }
         for provider, model, level, n, n_cost_known, cost_usd, n_latency, n_timeouts, p95 in rows
     }

@@ -222,7 +222,7 @@ class ScopeRate:
     2003, chapter 1); between the two it is open.
     """
 
-    asked: CaseRate
+    observed: CaseRate
     """Over the cases that it was asked."""
     n_cases: int
     """Those cases."""
@@ -260,7 +260,7 @@ def scope_rate(cases: Collection[Draws], lacking: Collection[Hashable] = ()) -> 
         hits, trials = by_unit((*cases, *(Draws(1, 1, unit) for unit in lacking)))
         most = _mean(hits, trials)
     return ScopeRate(
-        asked=asked,
+        observed=asked,
         n_cases=len(cases),
         n_lacking=len(lacking),
         n_lacking_units=len(set(lacking)),

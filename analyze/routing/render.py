@@ -190,7 +190,7 @@ def _compared(compared: Compared) -> ComparedQuality:
 
 
 def _rate(rate: ScopeRate) -> RoutedRate:
-    asked, interval = rate.asked, rate.least.interval
+    asked, interval = rate.observed, rate.least.interval
     return RoutedRate(
         rate=asked.rate,
         n_trials=asked.n_trials,

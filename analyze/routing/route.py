@@ -36,7 +36,7 @@ from analyze.routing.values import (
     Reason,
     Route,
 )
-from analyze.stats.intervals import TAIL_TRIALS, is_supported
+from analyze.stats.intervals import MIN_TAIL_TRIALS, is_supported
 from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
 from analyze.stats.rates import (
     DEFAULT,
@@ -106,7 +106,7 @@ def _decided(option: Option, first: Option, rule: PairedRule) -> str:
 def route(options: Iterable[Option], needs: Needs, bounds: Thresholds = DEFAULT) -> Route:
     """Return every option judged, those that fit first, the best of them at the top."""
     options = list(options)
-    is_rated = any(option.quality.asked.rate is not None for option in options)
+    is_rated = any(option.quality.observed.rate is not None for option in options)
     judged = [_judge(option, needs, bounds, is_rated=is_rated) for option in options]
     fitting = [one for one in judged if one.fits]
     others = tuple(sorted((one for one in judged if not one.fits), key=_place))
@@ -139,14 +139,14 @@ def _candidate(option: Option) -> Candidate:
         cases=option.cases,
         cost_usd=option.cost_usd,
         p95_ms=p95_of(option),
-        rate=option.quality.asked.rate,
+        rate=option.quality.observed.rate,
     )
 
 
 def _place(judged: Judged) -> tuple[object, ...]:
     """Return what options that do not fit are ordered by; nothing is recommended among them."""
     option = judged.option
-    rate = option.quality.asked.rate
+    rate = option.quality.observed.rate
     return (
         0 if judged.is_open else 1,
         1.0 if rate is None else -rate,
@@ -184,7 +184,7 @@ def _judge(option: Option, needs: Needs, bounds: Thresholds, *, is_rated: bool) 
 
 
 def _tool_use(tools: ScopeRate, bounds: Thresholds, *, is_asked: bool) -> Reason:
-    asked = tools.asked
+    asked = tools.observed
     tier = tier_of(asked.rate, bounds)
     more = _more(more_cases_for_tier(asked.rate, asked.n_units, asked.interval, bounds), tools)
     if tier is None:
@@ -218,7 +218,7 @@ def _known_quality(
         is_rated: whether any option has a verdict; else nobody knows a quality, and cost and time
             are all there is to choose by.
     """
-    reason, quality = _quality(option.quality, floor), option.quality.asked
+    reason, quality = _quality(option.quality, floor), option.quality.observed
     if not is_rated or reason.state not in {"met", "not_asked"}:
         return reason
     n_units = quality.n_units
@@ -233,7 +233,7 @@ def _known_quality(
 
 
 def _quality(quality: ScopeRate, floor: float | None) -> Reason:
-    asked, least = quality.asked, quality.least
+    asked, least = quality.observed, quality.least
     if asked.rate is None:
         state: State = "not_asked" if floor is None else "unknown"
         text = "quality: no trial has a verdict"
@@ -280,7 +280,7 @@ def _latency(option: Option, limit: float | None) -> Reason:
         late = f", {percent(option.n_timeouts / n)} % of them timed out"
     if not is_supported(n, 95):
         state: State = "not_asked" if limit is None else "unknown"
-        enough = whole(TAIL_TRIALS * 20)
+        enough = whole(MIN_TAIL_TRIALS * 20)
         text = f"p95 latency: insufficient data: {whole(n)} of {enough} trials{late}"
         return Reason("latency", state, text, FAR)
     if p95 is None:
@@ -300,7 +300,7 @@ def p95_of(option: Option) -> float | None:
 
 
 def _rate(rate: ScopeRate, *beside: float | None) -> str:
-    asked: CaseRate = rate.asked
+    asked: CaseRate = rate.observed
     limits = limits_after(asked.rate, asked.interval, *beside)
     cases = in_cases(rate.n_cases, asked.n_clusters)
     return (

@@ -56,11 +56,11 @@ CELLS = (
     Column("why", least=20),
 )
 
-MOST_PROBLEMS = 10
+MAX_PROBLEMS = 10
 
-MOST_RENAMED = 3
+MAX_RENAMED = 3
 
-MOST_MISSING = 10
+MAX_MISSING = 10
 """Cases that are named."""
 
 COLUMNS = (
@@ -121,7 +121,7 @@ def run_page_lines(page: RunPage, width: int) -> Iterator[str]:
 
 def _facts(page: RunPage) -> Iterator[tuple[str, str]]:
     run = page.run
-    asked, came = run.asked, run.came
+    asked, came = run.row, run.summary
     yield "suite", line_of(f"{asked.suite_id}: {asked.suite_title}")
     yield "started", moment(asked.started_at_ms) + " UTC" * (asked.started_at_ms is not None)
     yield "took", duration(run.took_ms or None)  # imported ones may have no ends
@@ -142,7 +142,7 @@ def _missing(cases: Sequence[str]) -> str:
     """Return the cases that lack a result, each named once."""
     if not cases:
         return ""
-    return line_of(f"{counted(len(cases), 'case')}: {some(cases, most=MOST_MISSING)}")
+    return line_of(f"{counted(len(cases), 'case')}: {some(cases, most=MAX_MISSING)}")
 
 
 def _verdicts(came: RunSummaryRow) -> str:
@@ -237,17 +237,17 @@ def _renamed(page: RunPage) -> Iterator[str]:
     """Yield which cases are called otherwise by now; what the run wrote stands above."""
     names = [f"{old} is {new}" for old, new in page.renamed.items()]
     if names:
-        more = f", and {whole(len(names) - MOST_RENAMED)} more" if len(names) > MOST_RENAMED else ""
+        more = f", and {whole(len(names) - MAX_RENAMED)} more" if len(names) > MAX_RENAMED else ""
         yield ""
-        yield line_of(f"renamed since: {', '.join(names[:MOST_RENAMED])}{more}")
+        yield line_of(f"renamed since: {', '.join(names[:MAX_RENAMED])}{more}")
 
 
 def _problems(page: RunPage) -> Iterator[str]:
     if page.problems:
         yield ""
         yield f"problems: {whole(len(page.problems))}"
-        yield from (f"  {line_of(problem)}" for problem in page.problems[:MOST_PROBLEMS])
-        if (more := len(page.problems) - MOST_PROBLEMS) > 0:
+        yield from (f"  {line_of(problem)}" for problem in page.problems[:MAX_PROBLEMS])
+        if (more := len(page.problems) - MAX_PROBLEMS) > 0:
             yield f"  and {whole(more)} more"
 
 
@@ -256,7 +256,7 @@ def _next(page: RunPage) -> Iterator[str]:
     run = page.run
     runs = "".join(f" {_word(word)}" for word in runs_flag(page.runs_dir))
     commands = []
-    if run.n_missing and run.has_folder and not run.asked.is_imported:
+    if run.n_missing and run.has_folder and not run.row.is_imported:
         commands.append((f"collect run --resume {_word(run.run_id)}{runs}", "completes the run"))
     if page.trials:
         trial = page.trials[0]

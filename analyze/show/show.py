@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from analyze.aliases import CaseIds, read_ids
 from analyze.query.run_list import read_run
 from analyze.query.run_list_render import run_object
-from analyze.query.run_ref import MOST_NAMED, meant_model, read_names, resolve_run, run_folder
+from analyze.query.run_ref import MAX_NAMED, model_for, read_names, resolve_run, run_folder
 from analyze.show.run_page import RunPage, case_lines, run_page_lines
 from analyze.show.trace_file import NoTrace, read_trace, validator_of
 from analyze.show.transcript import TrialPage, transcript_lines
@@ -27,13 +27,13 @@ from schemas.run.trace import Artifact
 if TYPE_CHECKING:
     from analyze.query.session import Session
 
-MOST_CELLS = 20
+MAX_CELLS = 20
 """Cases with a model that a run's page names of those that did not go well."""
 
-MOST_TRIALS = 20
+MAX_TRIALS = 20
 """Of their trials, in JSON."""
 
-ANSWER = 400
+MAX_ANSWER_CHARS = 400
 """Characters of an answer in a list."""
 
 NOT_WELL = "trials.passed = false or not trials.is_success"
@@ -78,7 +78,7 @@ def show(
         trials = _trials_of(written, run_id, case, ids)
         if model is None:
             return _case(written, trials, ids, width)
-        return _trials(written, _chosen(trials, meant_model(written, model) or model, repetition))
+        return _trials(written, _chosen(trials, model_for(written, model) or model, repetition))
 
 
 def _trials_of(session: Session, run_id: str, case: str, ids: CaseIds) -> list[ShownTrial]:
@@ -108,7 +108,7 @@ def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
         [run_id],
     )
     n_not_well = sum(n for *_, n in not_well)
-    shown = [(case_id, model_id) for case_id, model_id, _ in not_well[:MOST_CELLS]]
+    shown = [(case_id, model_id) for case_id, model_id, _ in not_well[:MAX_CELLS]]
     trials = read_trials(session, run_id, cells=shown) if shown else []
     page = RunPage(
         run=read_run(session, run_id),
@@ -126,7 +126,7 @@ def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
         "n_not_passed": n_not_well,
         "not_passed": [
             asdict(trial) for trial in trials if not (trial.is_missing or trial.is_well)
-        ][:MOST_TRIALS],
+        ][:MAX_TRIALS],
         "missing_cases": list(page.missing_cases),
         "problems": list(page.problems),
         "renamed": dict(page.renamed),
@@ -164,7 +164,7 @@ def _problems(runs_dir: Path, folder: Path | None) -> Sequence[str]:
 
 def _case(session: Session, trials: Sequence[ShownTrial], ids: CaseIds, width: int) -> Shown:
     first = trials[0]
-    answers = read_answers(session, first.run_id, first.case_id, ANSWER)
+    answers = read_answers(session, first.run_id, first.case_id, MAX_ANSWER_CHARS)
     validator = validator_of(run_folder(session, first.run_id), first.case_id)
     shown = [answers.get(trial.record_no or 0, "") for trial in trials]
     all_ids = ids.all_of(first.suite_id, first.case_id)
@@ -191,7 +191,7 @@ def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:
         text, trace = read_text(session, trial), read_trace(folder, trial.artifact_path)
         named = TrialPage(with_names(trial, names), text, trace, validator)
         lines += [*(["", ""] if lines else []), *transcript_lines(named)]
-        missing = trace.why if isinstance(trace, NoTrace) else None
+        missing = trace.reason if isinstance(trace, NoTrace) else None
         data.append(
             asdict(trial)
             | asdict(text)
@@ -226,5 +226,5 @@ def _chosen(trials: Sequence[ShownTrial], model: str, repetition: int | None) ->
 def _unknown(what: str, name: str, known: Sequence[str]) -> ConfigError:
     names = sorted(set(known))
     near = nearest(name, names)
-    some = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    some = ", ".join(names[:MAX_NAMED]) + (", …" if len(names) > MAX_NAMED else "")
     return ConfigError([Problem(None, what, allowed=None if near else some, nearest=near)])

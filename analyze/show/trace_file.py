@@ -1,7 +1,7 @@
 """One trial's whole trace, read from artifacts/<model_id>.jsonl.zst at the place its result names.
 
-One frame is read and never the whole file. What is torn, missing or not ours is a value with a
-sentence: a lost trace must not hide the result beside it.
+One frame is read and never the whole file. A torn, missing or foreign trace is returned as a value
+with a sentence: a lost trace must not hide its result.
 
 What a case expects is the validator in cases.jsonl.zst, which is written for `--resume`; here it
 only explains a verdict. A run made elsewhere or by an earlier benchlake has none, and then nothing
@@ -31,7 +31,7 @@ REFERENCE = re.compile(r"(artifacts/[^/\0]+\.jsonl\.zst)#([0-9]{1,18})")
 CHUNK_BYTES = 1 << 10
 """Compressed ones that are read at once: they become 32 MB at the very most."""
 
-MOST_BYTES = 1 << 28
+MAX_TRACE_BYTES = 1 << 28
 """Of one trace; a frame that grows past it is no trace of ours."""
 
 EVENT: TypeAdapter[TraceEvent] = TypeAdapter(TraceEvent)
@@ -45,7 +45,7 @@ NAMED = re.compile(rb'"case_id"\s*:\s*("(?:[^"\\]|\\.)*")')
 class NoTrace:
     """There is no trace to show, and why."""
 
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def read_trace(run_dir: Path | None, reference: str | None) -> Artifact | NoTrac
         run_dir: the run's folder; None when it is not here.
         reference: `artifact_path` of the result.
     """
-    content = _content(run_dir, reference, MOST_BYTES)
+    content = _content(run_dir, reference, MAX_TRACE_BYTES)
     if isinstance(content, NoTrace):
         return content
-    if len(content) > MOST_BYTES:
+    if len(content) > MAX_TRACE_BYTES:
         return _torn(reference)
     return _artifact(content, reference)
 

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from analyze.render.numbers import duration, moment, usd, whole
-from analyze.render.text import beginning, facts, line_of, lines_of
+from analyze.render.text import clipped, facts, line_of, lines_of
 from analyze.show.trace_file import NoTrace
 from analyze.show.trial_rows import ShownTrial, TrialText
 from schemas.errors import counted
@@ -34,13 +34,13 @@ from schemas.run.trace import (
 
 INDENT = "    "
 
-MOST_EVALUATIONS = 20
+MAX_EVALUATIONS = 20
 
 OUTCOMES = {"passed": "passed", "failed": "failed", "error": "could not run"}
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
 
-JUDGED = 200
+MAX_JUDGED_CHARS = 200
 """Characters of an answer beside what was expected; the whole of it stands in the transcript."""
 
 
@@ -109,9 +109,9 @@ def score_lines(parsed_output: str | None) -> Iterator[str]:
         parsed_output: of the trial, as JSON.
     """
     found = _evaluations(parsed_output)
-    for one in found[:MOST_EVALUATIONS]:
+    for one in found[:MAX_EVALUATIONS]:
         yield from _lines(one)
-    if (more := len(found) - MOST_EVALUATIONS) > 0:
+    if (more := len(found) - MAX_EVALUATIONS) > 0:
         yield f"and {counted(more, 'more evaluation')}"
 
 
@@ -304,12 +304,14 @@ def _judged(page: TrialPage) -> Iterator[str]:
         rules = {name: value for name, value in page.validator.items() if name != "type"}
         yield f"  expected  {line_of(json.dumps(rules, ensure_ascii=False))}"
     if trial.objective_pass is False:
-        got = json.dumps(beginning(page.text.raw_output.strip(), JUDGED), ensure_ascii=False)
+        got = json.dumps(
+            clipped(page.text.raw_output.strip(), MAX_JUDGED_CHARS), ensure_ascii=False
+        )
         yield f"  got       {line_of(got)}"
         if trial.violation:
             yield f"  why       {line_of(trial.violation)}"
     if page.text.parsed_output not in {None, "null"}:
-        yield f"  parsed    {line_of(beginning(page.text.parsed_output or '', JUDGED))}"
+        yield f"  parsed    {line_of(clipped(page.text.parsed_output or '', MAX_JUDGED_CHARS))}"
 
 
 def _check(check: Mapping[str, str | None]) -> str:
@@ -328,7 +330,7 @@ def _conversation(page: TrialPage) -> Iterator[str]:
         if trace.usage is not None:
             yield f"usage  {line_of(json.dumps(trace.usage, ensure_ascii=False))}"
         return
-    yield f"No transcript: {line_of(trace.why)}."
+    yield f"No transcript: {line_of(trace.reason)}."
     if page.text.raw_output:
         cut = ", its first 64 KB" if page.trial.raw_output_truncated else ""
         yield f"Answer, as the lake has it{cut}:"

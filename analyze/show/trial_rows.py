@@ -1,4 +1,4 @@
-"""Trials of one run as rows: what was planned beside what came of it, missing ones included.
+"""Trials of one run as rows: each planned trial with its result, missing ones included.
 
 The text of answers is read for single trials only; it lies apart in the lake for that reason.
 """

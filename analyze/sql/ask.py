@@ -1,8 +1,8 @@
 """Runs a user's query: guarded, for a limited time, again when files were moved under it.
 
-The engine works in a thread of its own, so that Ctrl-C and a time limit are heard at once: it looks
-for signals between its tasks only, and a task may take as long as a function in it does. So the
-thread that gets signals only waits, tells the engine to stop, and leaves when the engine does not.
+The engine runs in a thread of its own, so that Ctrl-C and a time limit act at once: it checks for
+signals only between its tasks, and one function may keep a task busy for long. So the main thread
+only waits, tells the engine to stop, and ends the process when the engine does not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
+from analyze.lake.moved_files import FilesMoved, have_moved, retry_while_moving
 from analyze.lake.raw_tables import connect
 from analyze.lake.repair import settle
 from analyze.query.catalog import EVERYTHING, named_by, prepare
@@ -239,7 +239,7 @@ def ask(
                     raise FilesMoved from exc
                 raise failure(exc) from exc
 
-    return until_settled(lake, attempt, partial(settle, lake, writes=repairs))
+    return retry_while_moving(lake, attempt, partial(settle, lake, writes=repairs))
 
 
 def failure(exc: duckdb.Error) -> AnalyzeError:

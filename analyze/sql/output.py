@@ -24,13 +24,20 @@ from typing import Any, Literal, TextIO, cast, get_args
 
 from analyze.render.text import Side, cells, fit, heads_apart, needed, padded, row_line, widths_of
 from analyze.sql.ask import Answer, Column, ask
-from schemas.errors import EXIT_INTERRUPTED, AnalyzeError, QueryFailed, counted, printable, shown
+from schemas.errors import (
+    EXIT_INTERRUPTED,
+    AnalyzeError,
+    QueryFailed,
+    counted,
+    display_path,
+    printable,
+)
 from schemas.io.files import replacing
 from schemas.redact import json_escape, spelled
 
 NULL = "null"
 
-NARROWEST = 8
+MIN_COLUMN_WIDTH = 8
 """Columns are cut no narrower than this to fit a terminal; then rows become blocks of lines."""
 
 
@@ -70,7 +77,7 @@ def table(
     texts = [[cell_text(value) for value in row] for row in rows]
     widths = widths_of(heads, texts)
     if width is not None and needed(widths) > width:
-        if needed([min(NARROWEST, natural) for natural in widths]) > width:
+        if needed([min(MIN_COLUMN_WIDTH, natural) for natural in widths]) > width:
             return _blocks(heads, texts, width)
         widths = _fitted(widths, width)
         if (cut_heads := heads_apart(heads, widths)) is None:
@@ -88,7 +95,7 @@ def _fitted(widths: Sequence[int], width: int) -> list[int]:
     fitted = list(widths)
     while needed(fitted) > width:
         widest = max(fitted)
-        second = max((wide for wide in fitted if wide < widest), default=NARROWEST)
+        second = max((wide for wide in fitted if wide < widest), default=MIN_COLUMN_WIDTH)
         places = [place for place, wide in enumerate(fitted) if wide == widest]
         over = needed(fitted) - width
         share = min(widest - second, -(-over // len(places)))
@@ -133,7 +140,7 @@ BY_SUFFIX: dict[str, Format] = {f".{form}": form for form in get_args(Format) if
 
 EOL = "\n"
 
-IN_MEMORY = 2**24
+MAX_MEMORY_BYTES = 2**24
 """Bytes of an answer that are kept in memory before it goes to a temporary file."""
 
 
@@ -215,7 +222,7 @@ def write_parquet(path: Path, answer: Answer) -> None:
 
 
 @dataclass(frozen=True)
-class Wish:
+class OutputOptions:
     """How an answer is wanted."""
 
     form: Format = "table"
@@ -226,37 +233,39 @@ class Wish:
     """A damaged file of the lake is set aside; else it is left out."""
 
 
-def print_answer(runs_dir: Path, sql: str, wish: Wish) -> None:
+def print_answer(runs_dir: Path, sql: str, options: OutputOptions) -> None:
     """Print the answer to a query on standard output.
 
     Raises:
         AnalyzeError: the query was refused, has a mistake, or took too long.
     """
-    if wish.form == "parquet":
+    if options.form == "parquet":
         with tempfile.TemporaryDirectory(prefix="benchlake-") as folder:
             path = Path(folder) / "answer.parquet"
-            write_answer(runs_dir, sql, wish, path)
+            write_answer(runs_dir, sql, options, path)
             with path.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8", newline="") as spool:
+    with tempfile.SpooledTemporaryFile(
+        MAX_MEMORY_BYTES, "w+", encoding="utf-8", newline=""
+    ) as spool:
 
         def use(answer: Answer) -> None:
             spool.seek(0)
             spool.truncate()
-            _write(cast("TextIO", spool), answer, wish, width)
+            _write(cast("TextIO", spool), answer, options, width)
 
-        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=leave, repairs=wish.repairs)
+        ask(runs_dir, sql, use, timeout_s=options.timeout_s, stuck=leave, repairs=options.repairs)
         spool.seek(0)
-        if wish.form == "csv" and sys.stdout.isatty():
+        if options.form == "csv" and sys.stdout.isatty():
             sys.stdout.writelines(f"{spelled(line.rstrip(EOL))}\n" for line in spool)
         else:
             shutil.copyfileobj(spool, sys.stdout)
         sys.stdout.flush()
 
 
-def write_answer(runs_dir: Path, sql: str, wish: Wish, path: Path) -> int:
+def write_answer(runs_dir: Path, sql: str, options: OutputOptions, path: Path) -> int:
     """Write the answer to a query into a file, whole or not at all; return its bytes.
 
     Raises:
@@ -266,17 +275,17 @@ def write_answer(runs_dir: Path, sql: str, wish: Wish, path: Path) -> int:
     with _replacing(path) as temporary:
 
         def use(answer: Answer) -> None:
-            if wish.form == "parquet":
+            if options.form == "parquet":
                 write_parquet(temporary, answer)
                 return
             with temporary.open("w", encoding="utf-8", newline="") as out:
-                _write(out, answer, wish, None)
+                _write(out, answer, options, None)
 
         def give_up(why: AnalyzeError | KeyboardInterrupt) -> None:
             temporary.unlink(missing_ok=True)
             leave(why)
 
-        ask(runs_dir, sql, use, timeout_s=wish.timeout_s, stuck=give_up, repairs=wish.repairs)
+        ask(runs_dir, sql, use, timeout_s=options.timeout_s, stuck=give_up, repairs=options.repairs)
         return temporary.stat().st_size
 
 
@@ -308,20 +317,20 @@ def _replacing(path: Path) -> Iterator[Path]:
             if real.is_file():
                 shutil.copymode(real, temporary)
     except OSError as exc:
-        message = f"{shown(path)}: cannot be written ({exc.strerror})"
+        message = f"{display_path(path)}: cannot be written ({exc.strerror})"
         raise AnalyzeError(message) from exc
 
 
-def _write(out: TextIO, answer: Answer, wish: Wish, width: int | None) -> None:
+def _write(out: TextIO, answer: Answer, options: OutputOptions, width: int | None) -> None:
     rows = answer.rows()
-    if wish.form == "json":
+    if options.form == "json":
         write_json(out, answer.columns, rows)
-    elif wish.form == "csv":
+    elif options.form == "csv":
         write_csv(out, answer.columns, rows)
-    elif wish.form == "md":
+    elif options.form == "md":
         out.write(markdown(answer.columns, list(rows)))
     else:
-        kept = list(itertools.islice(rows, wish.max_rows or None))
+        kept = list(itertools.islice(rows, options.max_rows or None))
         n_rows = len(kept) + sum(1 for _ in rows)
         out.write(table(answer.columns, kept, width=width))
         out.write(f"\n{_count(len(kept), n_rows)}\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from analyze.sql.output import Wish, print_answer
+from analyze.sql.output import OutputOptions, print_answer
 from schemas.errors import EXIT_OK, BenchError
 
 HELP = """\
@@ -20,11 +20,11 @@ A query ends with `;` and may go over several lines. Ctrl-C ends a query, Ctrl-D
   .quit          leave
 """
 
-MOST_HISTORY = 1000
+MAX_HISTORY_LINES = 1000
 """Lines that are remembered."""
 
 
-def run_prompt(runs_dir: Path, wish: Wish) -> int:
+def run_prompt(runs_dir: Path, options: OutputOptions) -> int:
     """Answer queries from standard input until it ends; return the exit code."""
     is_terminal = sys.stdin.isatty()
     if is_terminal:
@@ -37,7 +37,7 @@ def run_prompt(runs_dir: Path, wish: Wish) -> int:
                 if not _command(text):
                     break
             else:
-                print_answer(runs_dir, text, wish)
+                print_answer(runs_dir, text, options)
         except BenchError as exc:
             sys.stdout.flush()
             sys.stderr.write(f"error: {exc}\n")
@@ -142,7 +142,7 @@ def _remember() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             readline.read_history_file(path)
-    readline.set_history_length(MOST_HISTORY)
+    readline.set_history_length(MAX_HISTORY_LINES)
 
     def write() -> None:
         with contextlib.suppress(OSError):

@@ -21,20 +21,20 @@ from typing import Any, Literal, NamedTuple
 
 Counts = Sequence[int]
 
-MOST_NONZERO = 2_000
+MAX_NONZERO = 2_000
 """Pairs up to which the distribution is exact; `ONE_PATTERN` leaves no room for more."""
 
-MOST_LCM = 840
+MAX_LCM = 840
 """Common denominator up to which the distribution is exact."""
 
-MOST_ENUMERATED = 16
+MAX_ENUMERATED = 16
 """Pairs that differ up to which every sum of signs is counted, whatever the denominator: a limit
 for many pairs would let four of them reach 0.05, which no pattern of their signs does."""
 
 ONE_PATTERN = 2.0**-1000
-"""Weight of one pattern of signs: those of `MOST_NONZERO` pairs still add up to a float, 2^1000."""
+"""Weight of one pattern of signs: those of `MAX_NONZERO` pairs still add up to a float, 2^1000."""
 
-SMALLEST_P = sys.float_info.min
+MIN_P = sys.float_info.min
 """A p below the range of floats is given as this, since no pattern of signs is impossible."""
 
 MAX_LISTED = 1_000_000
@@ -115,8 +115,8 @@ def sign_flip(
 ) -> SignFlip:
     """Return the two-sided p of the summed differences of the case rates.
 
-    p is the mid-p, P(|S| > |s|) + P(|S| = |s|) / 2. Above `MOST_NONZERO` pairs that differ, or
-    above `MOST_LCM` and `MOST_ENUMERATED` pairs, it is the normal limit sum(d) / sqrt(sum(d^2)),
+    p is the mid-p, P(|S| > |s|) + P(|S| = |s|) / 2. Above `MAX_NONZERO` pairs that differ, or
+    above `MAX_LCM` and `MAX_ENUMERATED` pairs, it is the normal limit sum(d) / sqrt(sum(d^2)),
     and the two are one. Without a pair that differs, p is 1. Signs are exchangeable only where each
     case has as many trials on both sides: `analyze.stats.paired_rates` sees to that.
 
@@ -134,8 +134,8 @@ def sign_flip(
     nonzero = PairedCounts(*(list(compress(counts, differs)) for counts in pairs))
     n_cases, n_nonzero = len(differs), len(nonzero.k_a)
     denominator = math.lcm(*nonzero.m_a, *nonzero.m_b)
-    is_coarse = denominator <= MOST_LCM
-    if n_nonzero > (MOST_NONZERO if is_coarse else MOST_ENUMERATED):
+    is_coarse = denominator <= MAX_LCM
+    if n_nonzero > (MAX_NONZERO if is_coarse else MAX_ENUMERATED):
         p = _normal_p(nonzero)
         return SignFlip(n_cases, n_nonzero, p, p, "sign_flip_normal")
     mid_p, full_p = (_exact_ps if is_coarse else _counted_ps)(_scaled(nonzero, denominator))
@@ -158,7 +158,7 @@ def _exact_ps(differences: Counts) -> tuple[float, float]:
     S = 2 U - T with T the sum of all |d| and U that of the positive ones, so that |S| >= |s| is
     U <= (T - |s|) / 2 or its mirror image: half of the distribution is enough. Patterns are counted
     by additions of numbers that are not negative; so every count is right to one part in 2^53 a
-    step, 2.3e-13 after `MOST_NONZERO` of them, in the far tails too.
+    step, 2.3e-13 after `MAX_NONZERO` of them, in the far tails too.
     """
     if not differences:
         return 1.0, 1.0
@@ -169,7 +169,7 @@ def _exact_ps(differences: Counts) -> tuple[float, float]:
     at, beyond = share(patterns[-1]), share(math.fsum(patterns[:-1]))
     if observed == 0:
         return 1 - at / 2, 1.0
-    return max(2 * beyond + at, SMALLEST_P), max(2 * (beyond + at), SMALLEST_P)
+    return max(2 * beyond + at, MIN_P), max(2 * (beyond + at), MIN_P)
 
 
 def _counted_ps(differences: Counts) -> tuple[float, float]:
@@ -212,7 +212,7 @@ def _share(patterns: float, n_nonzero: int) -> float:
 def _normal_p(pairs: PairedCounts) -> float:
     differences = [b / n_b - a / n_a for a, n_a, b, n_b in zip(*pairs, strict=True)]
     z = abs(math.fsum(differences)) / math.sqrt(math.fsum(d * d for d in differences))
-    return max(math.erfc(z / math.sqrt(2)), SMALLEST_P)
+    return max(math.erfc(z / math.sqrt(2)), MIN_P)
 
 
 class _Case(NamedTuple):
@@ -263,9 +263,9 @@ def within_case_p(
     work = (missed + 1) * sum(len(case.chances) for case in cases)
     if work > MAX_WORK:
         z = abs(total) / scale / math.sqrt(math.fsum(case.variance for case in cases))
-        return max(math.erfc(z / math.sqrt(2)), SMALLEST_P)
+        return max(math.erfc(z / math.sqrt(2)), MIN_P)
     below, at = _tail(cases, common, missed, is_short=work <= MAX_LISTED)
-    return min(max(2 * below + at, SMALLEST_P), 1.0)
+    return min(max(2 * below + at, MIN_P), 1.0)
 
 
 def _sum_of_differences(pairs: PairedCounts, scale: int) -> int:

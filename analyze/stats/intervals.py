@@ -39,10 +39,10 @@ PRIOR_WEIGHT = 2.0
 LOG_UNIT = 10**9
 """Logarithms are summed as whole numbers of a billionth."""
 
-MOST_HALF = 600.0
+MAX_HALF_WIDTH = 600.0
 """Half the width in ln; limits that lie farther apart than numbers go are none."""
 
-TAIL_TRIALS = 5
+MIN_TAIL_TRIALS = 5
 """Trials that must lie above a percentile: p95 from 100 trials on, p99 from 500."""
 
 Clusters = Sequence[str | None]
@@ -192,7 +192,7 @@ def mean_interval(sums: CaseSums) -> tuple[float, float] | None:
     spread = sums.tt - 2 * mean * sums.tm + mean**2 * sums.mm
     relative = math.sqrt(Fraction(n, n - 1) * spread / sums.t**2)
     half = t_quantile(0.975, n - 1) * max(relative, _of_logs(sums))
-    if half > MOST_HALF:
+    if half > MAX_HALF_WIDTH:
         return None
     return float(mean) * math.exp(-half), float(mean) * math.exp(half)
 
@@ -207,7 +207,7 @@ def _of_logs(sums: CaseSums) -> float:
 
 def is_supported(n: int, percent: int) -> bool:
     """Return n (1 - q) >= 5, in whole numbers so that the bound itself is exact."""
-    return n * (100 - percent) >= 100 * TAIL_TRIALS
+    return n * (100 - percent) >= 100 * MIN_TAIL_TRIALS
 
 
 def supported(n: int) -> Supported:

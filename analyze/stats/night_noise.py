@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 from analyze.stats.intervals import Z90, Z95
 from analyze.stats.paired_means import (
-    FEWEST_PAIRS,
+    MIN_PAIRS,
     MeanDifference,
     finite,
     mean_difference,
@@ -26,7 +26,7 @@ from analyze.stats.paired_means import (
     two_sided_p,
 )
 from analyze.stats.paired_rates import RateInterval
-from analyze.stats.power.nights import FEWEST_RUNS, LOGIT_SD, PRIOR_DF, shrunk_variance
+from analyze.stats.power.nights import LOGIT_SD, MIN_KNOWN_RUNS, PRIOR_DF, shrunk_variance
 
 LOG_SD = 0.12
 """Of the logarithm of a time, a cost or a count between nights, where no history says it."""
@@ -34,10 +34,10 @@ LOG_SD = 0.12
 LOG_DF = 3
 """Degrees of freedom that this assumption is worth."""
 
-MOST_RUNS = 20
+MAX_RUNS = 20
 """The newest so many are what nights are like now."""
 
-MOST_DF = 200
+MAX_DF = 200
 """Degrees of freedom are counted up to here, where limits are 0.6 % wider than the normal ones."""
 
 Value = TypeVar("Value")
@@ -52,7 +52,7 @@ class NightVariance(NamedTuple):
     Attributes:
         variance: s^2, of a mean of logarithms or of a pass rate between 0 and 1.
         df: degrees of freedom of it, those of the assumption included.
-        n_runs: past runs behind it; below `FEWEST_RUNS` it is the assumption.
+        n_runs: past runs behind it; below `MIN_KNOWN_RUNS` it is the assumption.
         seen: the variance that these runs show by themselves; None where there are too few.
     """
 
@@ -97,7 +97,7 @@ def variance_of_logs(table: Sequence[Sequence[float | None]]) -> NightVariance:
     """
     runs = [run for run in _equally_long(table) if any(value is not None for value in run)]
     n_runs = len(runs)
-    if n_runs < FEWEST_RUNS:
+    if n_runs < MIN_KNOWN_RUNS:
         return NightVariance(LOG_SD**2, LOG_DF, n_runs)
     effects, square = _additive(runs)
     by_cases = square * math.fsum(1 / _n_known(run) for run in runs) / n_runs
@@ -131,7 +131,7 @@ def variance_of_rates(
     ]
     runs = [run for run in pairs if any(m for _, m in run)]
     n_runs = len(runs)
-    if n_runs < FEWEST_RUNS:
+    if n_runs < MIN_KNOWN_RUNS:
         within = variance_within(*sides)
         return NightVariance((LOGIT_SD * within) ** 2, PRIOR_DF, n_runs)
     within = variance_within(
@@ -181,7 +181,7 @@ def t_between_nights(
     """
     values = finite(differences)
     n = len(values)
-    if n < FEWEST_PAIRS:
+    if n < MIN_PAIRS:
         return None
     error = math.sqrt(_variance(values) / n + nights.of_sides(n_base, n_candidate))
     return mean_difference(_mean(values), error, min(nights.df, n - 1), n)
@@ -202,7 +202,7 @@ def rate_between_nights(
 
     def error_of(side: float) -> tuple[float, int]:
         total = side**2 + added
-        df = MOST_DF if added == 0 else min(int(total**2 * nights.df / added**2), MOST_DF)
+        df = MAX_DF if added == 0 else min(int(total**2 * nights.df / added**2), MAX_DF)
         return math.sqrt(total), df
 
     def limit(side: float, probability: float) -> float:

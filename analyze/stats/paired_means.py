@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
-LONG = 1_000
+MIN_EXPANSION_DF = 1_000
 """Degrees of freedom from which the expansion is exact to ten digits and the series is slow."""
 
 NEAR = 1e-9
 """A step that is smaller than this part is the last: what it leaves is of its square."""
 
-FEWEST_PAIRS = 5
+MIN_PAIRS = 5
 """Below it a mean of pairs has no interval and no p."""
 
-SMALLEST_P = 1e-12
+MIN_P = 1e-12
 """The series behind `t_cdf` is right to this; a smaller p is given as this."""
 
 
@@ -63,7 +63,7 @@ def t_quantile(probability: float, df: int) -> float:
         raise ValueError(message)
     if probability < 0.5:
         return -t_quantile(1 - probability, df)
-    if df >= LONG:
+    if df >= MIN_EXPANSION_DF:
         return _expansion(NormalDist().inv_cdf(probability), df)
     # the normal quantile lies below, and above 0 the distribution is concave: no step goes too far
     t = NormalDist().inv_cdf(probability)
@@ -119,7 +119,7 @@ def paired_t(differences: Sequence[float]) -> MeanDifference | None:
     """
     values = finite(differences)
     n = len(values)
-    if n < FEWEST_PAIRS:
+    if n < MIN_PAIRS:
         return None
     if min(values) == max(values):
         return mean_difference(values[0], 0.0, n - 1, n)
@@ -152,7 +152,7 @@ def two_sided_p(difference: float, error: float, df: int) -> float:
     """Return the p of a difference; without an error 1 for none, 0 for any."""
     if error == 0:
         return 1.0 if difference == 0 else 0.0
-    return min(max(2 * t_cdf(-abs(difference) / error, df), SMALLEST_P), 1.0)
+    return min(max(2 * t_cdf(-abs(difference) / error, df), MIN_P), 1.0)
 
 
 def benjamini_hochberg(ps: Sequence[float | None]) -> list[float | None]:

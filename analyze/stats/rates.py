@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 MIN_TRIALS = 5
 """Fewest trials for limits."""
 
-FLAKY_FROM = 0.10
+MIN_FLAKY_RATE = 0.10
 """Chance of a disagreement that makes a cell flaky."""
 
 TAIL = 0.025
@@ -40,7 +40,7 @@ TAIL = 0.025
 
 Steadiness = Literal["flaky", "steady", "unknown"]
 
-IDENTICAL_PERCENT = 95
+MIN_IDENTICAL_PERCENT = 95
 """From this share of repeated cases on, repetitions count as one trial."""
 
 Tier = Literal[1, 2, 3]
@@ -263,7 +263,7 @@ def steadiness(k: int, n: int) -> Steadiness:
     if limits is None:
         return "unknown"
     low, high = limits
-    return "flaky" if low >= FLAKY_FROM else "steady" if high < FLAKY_FROM else "unknown"
+    return "flaky" if low >= MIN_FLAKY_RATE else "steady" if high < MIN_FLAKY_RATE else "unknown"
 
 
 def _jeffreys(k: int, n: int) -> tuple[float, float]:
@@ -287,7 +287,7 @@ def repetitions_identical(n_repeated: int, n_identical: int) -> bool | None:
     """
     if n_repeated == 0:
         return None
-    return 100 * n_identical >= IDENTICAL_PERCENT * n_repeated
+    return 100 * n_identical >= MIN_IDENTICAL_PERCENT * n_repeated
 
 
 def tier_of(rate: float | None, bounds: Thresholds = DEFAULT) -> Tier | None:

@@ -29,7 +29,7 @@ from analyze.contracts.models import (
     RunSummaryRow,
     ToolCountsRow,
 )
-from analyze.lake.moved_files import FilesMoved, have_moved, until_settled
+from analyze.lake.moved_files import FilesMoved, have_moved, retry_while_moving
 from analyze.lake.raw_tables import connect
 from analyze.lake.repair import settle
 from analyze.query.catalog import named_in, prepare, read_view
@@ -59,7 +59,7 @@ MEMORY_COLUMNS = (
 )
 """Columns of the `Mem:` line of free, in its order."""
 
-PS_LINES = 6
+MAX_PS_LINES = 6
 """Lines kept of `ollama ps`, its header included."""
 
 HEADERS = {"# free": "memory", "# df": "disk", "# du": "store", "# ollama ps": "models"}
@@ -105,7 +105,7 @@ def parse_snapshot(name: str, text: str) -> ResourceSnapshot:
         **_memory(sections["memory"]),
         disk_root=_disk(sections["disk"]),
         ollama_store_du=store[0] if store else None,
-        ollama_ps=tuple(sections["models"][:PS_LINES]),
+        ollama_ps=tuple(sections["models"][:MAX_PS_LINES]),
     )
 
 
@@ -164,7 +164,7 @@ def summarize_run(
     lake: Path,
     *,
     threads: int | None = None,
-    tell: Callable[[str], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> RunSummary:
     """Return the summary of a run in its folder, reading nothing else of the lake.
 
@@ -172,7 +172,7 @@ def summarize_run(
         run_dir: the run's folder, for its config and resource snapshots.
         lake: where the run was mirrored to.
         threads: of the engine; the result does not depend on it.
-        tell: takes a line about a damaged file, which is left out; by default standard error.
+        progress: takes a line about a damaged file, which is left out; by default standard error.
 
     Raises:
         SchemaError: the run's config cannot be read.
@@ -192,7 +192,7 @@ def summarize_run(
                     raise FilesMoved from exc
                 raise
 
-    return until_settled(lake, attempt, partial(settle, lake, writes=False, tell=tell))
+    return retry_while_moving(lake, attempt, partial(settle, lake, writes=False, progress=progress))
 
 
 def summary_of(rows: Rows, run_id: str, run_dir: Path | None) -> RunSummary:

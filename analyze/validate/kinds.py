@@ -22,13 +22,13 @@ from schemas.formats.fields import findings_of
 from schemas.formats.report_v1 import is_old_version, is_result, is_v2, shape_of
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
-from schemas.io.json_text import BOM, described, read_json_text, shown
+from schemas.io.json_text import BOM, described, excerpt, read_json_text
 from schemas.run.layout import LOG
 
-MOST_KEPT = 10_000
+MAX_FINDINGS = 10_000
 """Findings of a file that are kept; a log in which every line is wrong would fill the memory."""
 
-LONGEST_LINE = 64 * 2**20
+MAX_LINE_BYTES = 64 * 2**20
 """Bytes of a line that is read; a trial's answer is cut at 64 KiB, a patch has a few MB."""
 
 CHUNK_BYTES = 2**20
@@ -51,13 +51,13 @@ V2_ONLY = EvaluationReport.model_fields.keys() - {
 }  # fmt: skip
 """Keys of an evaluation report v2 that none of an earlier schema has."""
 
-FEW_KEYS = 4
+MAX_KEYS = 4
 """More than these of its keys make a report v2 of a document without instances."""
 
-FEW = 20
+MAX_MEMBERS = 20
 """Members of a list or an object that are looked at."""
 
-FEW_NAMED = 8
+MAX_NAMED_KEYS = 8
 """Keys of a document of no known kind that are named."""
 
 LOOKED_FOR = (
@@ -84,13 +84,13 @@ class Tally:
     @property
     def is_full(self) -> bool:
         """Return whether so many errors came that more of them tell nothing new."""
-        return self._counts["error"] >= MOST_KEPT
+        return self._counts["error"] >= MAX_FINDINGS
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Take findings up."""
         for one in findings:
             self._counts[one.severity] += 1
-            if len(self._kept) < MOST_KEPT:
+            if len(self._kept) < MAX_FINDINGS:
                 self._kept.append(one)
 
     def put_first(self, one: Finding) -> None:
@@ -132,10 +132,10 @@ class FileLine(NamedTuple):
 def lines_of(file: BinaryIO) -> Iterator[FileLine]:
     """Yield the lines of a file from where it stands, the first of them as number 1."""
     number = 0
-    while content := file.readline(LONGEST_LINE + 1):
+    while content := file.readline(MAX_LINE_BYTES + 1):
         number += 1
         n_bytes = len(content)
-        if n_bytes > LONGEST_LINE:
+        if n_bytes > MAX_LINE_BYTES:
             while not content.endswith(b"\n") and (content := file.readline(CHUNK_BYTES)):
                 n_bytes += len(content)
             content = b""
@@ -191,7 +191,7 @@ def _any_patch(values: Iterable[object]) -> bool:
     """Return whether one of the first values is what a model handed in."""
     return any(
         isinstance(one, dict) and ("model_patch" in one or kind_of_record(one) == "predictions")
-        for one in islice(values, FEW)
+        for one in islice(values, MAX_MEMBERS)
     )
 
 
@@ -199,7 +199,7 @@ def _report_of(value: dict[str, object]) -> DocumentKind | None:
     """Return which schema of an evaluation report this is; None when it is no such report."""
     n_known = len(EvaluationReport.model_fields.keys() & value.keys())
     if not is_old_version(value):
-        return "report-v2" if "instances" in value or is_v2(value) or n_known > FEW_KEYS else None
+        return "report-v2" if "instances" in value or is_v2(value) or n_known > MAX_KEYS else None
     if "schema_version" not in value and (len(V2_ONLY & value.keys()) > 1 or _any_scored(value)):
         return "report-v2"
     return None if shape_of(value) is None else "report-v1"
@@ -208,7 +208,7 @@ def _report_of(value: dict[str, object]) -> DocumentKind | None:
 def _any_scored(report: dict[str, object]) -> bool:
     """Return whether one of the first instances has the components that only v2 knows."""
     instances = report.get("instances")
-    first = islice(instances, FEW) if isinstance(instances, list) else ()
+    first = islice(instances, MAX_MEMBERS) if isinstance(instances, list) else ()
     return any(isinstance(one, dict) and "validation" in one for one in first)
 
 
@@ -221,8 +221,8 @@ def unknown_kind(value: object, line: int | None = None) -> Finding:
         )
         return error("unknown_kind", "", message, line)
     if isinstance(value, Mapping):
-        names = [shown(key) for key in islice(value, FEW_NAMED)]
-        more = f" and {len(value) - FEW_NAMED:,} more" if len(value) > FEW_NAMED else ""
+        names = [excerpt(key) for key in islice(value, MAX_NAMED_KEYS)]
+        more = f" and {len(value) - MAX_NAMED_KEYS:,} more" if len(value) > MAX_NAMED_KEYS else ""
         found = f"an object with {', '.join(names)}{more}" if names else "an empty object"
     else:
         found = described(value)
@@ -250,7 +250,7 @@ def _first_lines(file: BinaryIO) -> list[bytes]:
     head = file.read(HEAD_BYTES)
     is_all = len(head) < HEAD_BYTES
     if b"\n" not in head:
-        head += file.readline(LONGEST_LINE)
+        head += file.readline(MAX_LINE_BYTES)
         is_all = is_all or not file.read(1)
     file.seek(0)
     *lines, rest = head.removeprefix(BOM).split(b"\n")

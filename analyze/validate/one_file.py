@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 from analyze.render.text import cells, fit, safe
 from analyze.validate.kinds import (
-    LONGEST_LINE,
-    MOST_KEPT,
+    MAX_FINDINGS,
+    MAX_LINE_BYTES,
     FileLine,
     LinesKind,
     Tally,
@@ -24,18 +24,18 @@ from analyze.validate.kinds import (
     unknown_kind,
 )
 from schemas.base import DocumentKind, Finding, ValidatedFile, error, warning
-from schemas.errors import MOST_SHOWN, NotMigratable, counted
+from schemas.errors import MAX_SHOWN_PROBLEMS, NotMigratable, counted
 from schemas.io.json_text import BOM, read_json_text
 
-LARGEST_DOCUMENT = 512 * 2**20
+MAX_DOCUMENT_BYTES = 512 * 2**20
 """Bytes of a file that is read as one document; its values take several times as much memory."""
 
 MEGABYTE = 10**6
 
-LONGEST_NAME = 40
+MAX_NAME_CHARS = 40
 """Columns of a terminal that a file's name takes while work on it is told."""
 
-Told = Callable[[str, int, int], None]
+FileProgress = Callable[[str, int, int], None]
 LineProblems = Callable[[FileLine], Iterable[Finding]]
 
 
@@ -87,13 +87,12 @@ def _earlier_report(value: object) -> Iterable[Finding]:
     return (warning("migrate", "", message),)
 
 
-def validated(path: Path, told: Told | None = None) -> ValidatedFile:
+def validated(path: Path, progress: FileProgress | None = None) -> ValidatedFile:
     """Return what is wrong with a file, whatever is in it.
 
     Args:
         path: of a regular file.
-        told: is called as the work goes on, with what is counted, how much is done, and how much
-            there is.
+        progress: is called with what is counted, how much of it is done, and how much there is.
 
     Raises:
         OSError: the file cannot be read.
@@ -101,18 +100,18 @@ def validated(path: Path, told: Told | None = None) -> ValidatedFile:
     tally = Tally()
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        name = fit(safe(printed_path(Path(path.name))), LONGEST_NAME)
+        name = fit(safe(printed_path(Path(path.name))), MAX_NAME_CHARS)
 
         def report(n_bytes: int) -> None:
-            if told is not None:
-                told(f"MB of {name} read", n_bytes // MEGABYTE, size // MEGABYTE)
+            if progress is not None:
+                progress(f"MB of {name} read", n_bytes // MEGABYTE, size // MEGABYTE)
 
         kind: DocumentKind = "unknown"
         if (lines_kind := kind_of_lines(path, file)) is not None:
             kind = lines_kind
             _check_lines(file, _line_problems(lines_kind), tally, report)
-        elif size > LARGEST_DOCUMENT:
-            message = f"the document is larger than {LARGEST_DOCUMENT // 2**20} MiB"
+        elif size > MAX_DOCUMENT_BYTES:
+            message = f"the document is larger than {MAX_DOCUMENT_BYTES // 2**20} MiB"
             tally.add((error("too_large", "", message),))
         else:
             kind, findings = document_problems(file.read())
@@ -132,7 +131,7 @@ def _check_lines(
     n_bytes = reported = 0
     for line in lines_of(file):
         if tally.is_full:
-            message = f"{MOST_KEPT:,} errors before this line: the rest was not looked at"
+            message = f"{MAX_FINDINGS:,} errors before this line: the rest was not looked at"
             tally.put_first(error("stopped", "", message, line.number))
             return
         n_bytes += line.n_bytes
@@ -140,7 +139,7 @@ def _check_lines(
             reported = n_bytes
             report(n_bytes)
         if line.is_too_long:
-            message = f"the line is longer than {LONGEST_LINE // 2**20} MiB, and was not read"
+            message = f"the line is longer than {MAX_LINE_BYTES // 2**20} MiB, and was not read"
             tally.add((error("too_long", "", message, line.number),))
         else:
             tally.add(problems(line))
@@ -163,9 +162,9 @@ def validation_lines(files: Sequence[ValidatedFile]) -> Iterator[str]:
         counts = f"{counted(one.n_errors, 'error')}, {counted(one.n_warnings, 'warning')}"
         verdict = "ok" if one.valid else "invalid"
         yield f"{verdict:<7}  {one.kind:<{kinds}}  {path}{room}  {counts}"
-        for finding in one.findings[:MOST_SHOWN]:
+        for finding in one.findings[:MAX_SHOWN_PROBLEMS]:
             yield f"  {_finding_line(path, finding)}"
-        if more := one.n_errors + one.n_warnings - len(one.findings[:MOST_SHOWN]):
+        if more := one.n_errors + one.n_warnings - len(one.findings[:MAX_SHOWN_PROBLEMS]):
             yield f"  {path}: and {more:,} more"
 
 

@@ -15,12 +15,12 @@ from analyze.validate.kinds import FileLine, Unknown, refused
 from schemas.base import Count, Finding, Rate, error, pointer, warning
 from schemas.errors import counted
 from schemas.formats.swebench import PredictionCheck
-from schemas.io.json_text import described, read_json_text, shown, value_problems
+from schemas.io.json_text import described, excerpt, read_json_text, value_problems
 from schemas.output.summary import SUMMARY_VERSION, RunSummary, WallClock
 from schemas.run.import_record import DocumentResult, is_document_line
 from schemas.run.result import Event, Result, content_of, parse_line
 
-MOST_TYPES = 100
+MAX_TYPES = 100
 """Unknown record types that are remembered; after them each line is told."""
 
 OTHERS = ("n_skipped_unavailable", "n_rate_limited", "n_error", "n_auth_error")
@@ -93,9 +93,9 @@ class ResultsCheck:
             code = "missing_field" if kind is None else "wrong_type"
             yield error(code, where, message, number)
         elif kind not in self._types:
-            if len(self._types) < MOST_TYPES:
+            if len(self._types) < MAX_TYPES:
                 self._types.add(kind)
-            message = f"{shown(kind)} is a kind of record that is unknown; readers pass over it"
+            message = f"{excerpt(kind)} is a kind of record that is unknown; readers pass over it"
             yield warning("unknown_record_type", where, message, number)
 
 

@@ -1,7 +1,7 @@
 """Judges an answer by the validator of its case: `judge` is the one door.
 
 Judging is pure: the same validator and answer give the same verdict, and no answer raises. Only
-answers of successful calls are judged; the text of a failure is nobody's answer.
+answers of successful calls are judged, never the text of a failure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from schemas.registry import load_object
 
 __all__ = ["Verdict", "judge", "judge_of"]
 
-LONG_OUTPUT = 10_000
+MIN_THREADED_CHARS = 10_000
 """Characters from which the 0.1 ms of a worker thread is less than the judging itself."""
 
 
@@ -41,6 +41,6 @@ async def judge(
     if validator is None or judged is None:
         return Verdict(None, None, None)
     answer = Answer(output, tuple(api_tool_calls))
-    if len(output) > LONG_OUTPUT or validator.runs_patterns:
+    if len(output) > MIN_THREADED_CHARS or validator.runs_patterns:
         return await asyncio.to_thread(judged, validator, answer)
     return judged(validator, answer)

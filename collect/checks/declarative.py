@@ -31,7 +31,7 @@ HINDRANCES: Mapping[str, str] = MappingProxyType(
 )
 """Reason of an outcome `error` to what people read."""
 
-CONTENT_LIMIT = 8_000_000
+MAX_CONTENT_BYTES = 8_000_000
 """Bytes of a file that is searched; a larger one is an error, not a silent half."""
 
 
@@ -134,8 +134,8 @@ def contains(check: checks.FileContains, trial: Trial) -> Outcome:
     path = trial.path(check.path)
     if path is None or not path.is_file():
         return False, f"no file {check.path}"
-    if path.stat().st_size > CONTENT_LIMIT:
-        message = f"{check.path} is larger than {CONTENT_LIMIT:,} bytes"
+    if path.stat().st_size > MAX_CONTENT_BYTES:
+        message = f"{check.path} is larger than {MAX_CONTENT_BYTES:,} bytes"
         raise ValueError(message)
     return check.text in path.read_text(encoding="utf-8"), f"{check.path} does not hold the text"
 

@@ -20,11 +20,11 @@ from collect.tools import find_fences
 from schemas.config.validators import JsonKeys, KeyRule, OneOfRule, RangeRule, RegexRule, TypeRule
 from schemas.redact import redact
 
-STORED_DEPTH = 100
+MAX_STORED_DEPTH = 100
 STORED_INTS = range(-(2**63), 2**64)
 """What every JSON writer and reader downstream takes; anything beyond is kept as its text."""
 
-SHOWN_KEY = 100
+MAX_KEY_CHARS = 100
 """Characters of a duplicate key that its violation shows."""
 
 
@@ -53,7 +53,7 @@ class _Reader:
         found: dict[str, JsonValue] = {}
         for key, value in pairs:
             if key in found:
-                shown = redact(key)[:SHOWN_KEY].encode("utf-8", "backslashreplace").decode()
+                shown = redact(key)[:MAX_KEY_CHARS].encode("utf-8", "backslashreplace").decode()
                 self.faults.append(f"duplicate_key:{shown}")
             found[key] = value
         return found
@@ -119,10 +119,10 @@ def _storable(value: JsonValue, depth: int = 0) -> bool:
         case int():
             return value in STORED_INTS
         case list():
-            return depth < STORED_DEPTH and all(_storable(item, depth + 1) for item in value)
+            return depth < MAX_STORED_DEPTH and all(_storable(item, depth + 1) for item in value)
         case dict():
             parts = (*value, *value.values())
-            return depth < STORED_DEPTH and all(_storable(part, depth + 1) for part in parts)
+            return depth < MAX_STORED_DEPTH and all(_storable(part, depth + 1) for part in parts)
 
 
 def _is_number(value: JsonValue) -> bool:

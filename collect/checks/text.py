@@ -2,7 +2,7 @@
 
 What counts as a number is written down in docs/configuration.md: digits of ASCII that are no part
 of a word (`GPT-4`, `B12`, `4x4`) and no version or address (`1.2.3`). One pass from left to right
-finds them; nothing in it goes back, so no answer makes it slow.
+finds them without backtracking, so no answer makes it slow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 BULLET = re.compile(r"\s*-(?:\s|$)")
 """A lone `-` is an empty bullet: what follows it is the line's end, white space too."""
 
-SHOWN_LINES = 20
+MAX_SHOWN_LINES = 20
 """Enough to see why a count is off without storing the answer twice."""
 
 _LETTER = r"A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u03ff\u0400-\u052f"
@@ -50,14 +50,14 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 PLAIN = str.maketrans({"\u2212": "-", "E": "e"} | dict.fromkeys("+$€£¥,\u00a0\u2009\u202f", ""))
-FARTHEST = 10**9
+MAX_EXPONENT = 10**9
 """An exponent beyond it changes no comparison: no text has as many digits."""
 
 EXACT = Context(prec=10_000, Emax=10**6, Emin=-(10**6))
 """Holds the sum of any two numbers that a file can hold, to the last digit."""
 
-LARGEST_INT = 2**53
-SHOWN = 50
+MAX_EXACT_INT = 2**53
+MAX_SHOWN_CHARS = 50
 """Characters of a number that a violation shows."""
 
 
@@ -119,7 +119,7 @@ def exact_bullets(validator: validators.ExactBullets, answer: Answer) -> Verdict
     lines = [line.rstrip() for line in answer.text.splitlines() if line.strip()]
     got = sum(1 for line in lines if BULLET.match(line))
     violation = f"bullet_count got={got} want={validator.value}"
-    parsed: dict[str, JsonValue] = {"bullets": got, "lines": [*lines[:SHOWN_LINES]]}
+    parsed: dict[str, JsonValue] = {"bullets": got, "lines": [*lines[:MAX_SHOWN_LINES]]}
     return verdict(got == validator.value, violation, parsed)
 
 
@@ -154,7 +154,7 @@ def number(validator: validators.Number, answer: Answer) -> Verdict:
         passed = wanted - tolerance <= read <= wanted + tolerance
     if passed:
         return Verdict(True, None, parsed)
-    violation = f"number_mismatch got={written[:SHOWN]} want={validator.value}"
+    violation = f"number_mismatch got={written[:MAX_SHOWN_CHARS]} want={validator.value}"
     return Verdict(False, violation + f" tolerance={validator.tolerance}" * bool(tolerance), parsed)
 
 
@@ -176,7 +176,11 @@ def _decimal(written: str) -> Decimal:
     """Return a number as it is written, but for an exponent that no comparison needs whole."""
     digits, _, exponent = written.translate(PLAIN).partition("e")
     distance = exponent.lstrip("-0") or "0"
-    power = min(int(distance), FARTHEST) if len(distance) <= len(str(FARTHEST)) else FARTHEST
+    power = (
+        min(int(distance), MAX_EXPONENT)
+        if len(distance) <= len(str(MAX_EXPONENT))
+        else MAX_EXPONENT
+    )
     return Decimal(f"{digits}e{'-' * exponent.startswith('-')}{power}")
 
 
@@ -189,6 +193,6 @@ def _stored(read: Decimal) -> JsonValue:
     """Return a number that every reader takes, as a text where JSON would change its value."""
     short = float(read)
     if not math.isfinite(short) or Decimal(repr(short)) != read:
-        return str(read)[:SHOWN]
-    whole = abs(read) <= LARGEST_INT and read == read.to_integral_value()
+        return str(read)[:MAX_SHOWN_CHARS]
+    whole = abs(read) <= MAX_EXACT_INT and read == read.to_integral_value()
     return int(read) if whole else short

@@ -14,20 +14,20 @@ import orjson
 
 from collect.config import ResolvedModel, RunInputs
 from collect.inventory.model_builds import look_up, with_builds
-from collect.plan.changes import News, earlier_plan, news_since
+from collect.plan.changes import PlanChanges, changes_since, earlier_plan
 from collect.plan.estimate import ModelEstimate, estimate
 from collect.plan.plan import make_plan, sizes_of
 from collect.plan.previous_runs import (
     detectable_drop,
-    outcomes_seen,
     powers_json,
     powers_of,
     powers_text,
+    previous_outcomes,
     tokens_seen,
 )
 from schemas.config.project import LoadedProject
 from schemas.errors import counted, printable
-from schemas.errors import shown as shown_path
+from schemas.errors import display_path as shown_path
 from schemas.run.config import Narrowed, PlannedTrial
 from schemas.run.model_names import ModelNames, with_id, with_names
 
@@ -56,7 +56,7 @@ class Preview:
     inputs: RunInputs
     trials: tuple[PlannedTrial, ...]
     estimates: tuple[ModelEstimate, ...]
-    news: News
+    changes: PlanChanges
     powers: tuple[PowerPlan, ...]
     """What it can show of each model."""
 
@@ -68,16 +68,16 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     """
     inputs = with_builds(inputs, asyncio.run(look_up(inputs.models)))
     trials = make_plan(inputs, PREVIEW_RUN_ID)
-    news = news_since(earlier_plan(runs_dir, inputs.suite.suite_id), trials)
+    news = changes_since(earlier_plan(runs_dir, inputs.suite.suite_id), trials)
     if inputs.narrowed != Narrowed():
-        news = replace(news, gone=())  # left out by a flag, not gone from the suite
+        news = replace(news, removed=())  # left out by a flag, not gone from the suite
     today = datetime.now(tz=UTC).date()
     warnings = (*inputs.warnings, *_tight_limits(inputs, runs_dir, news.since))
     inputs = replace(inputs, warnings=warnings)
     history = tokens_seen(runs_dir / news.since, trials) if news.since else None
     estimates = estimate(inputs, trials, inputs.project.prices, on_date=today, history=history)
     sizes = sizes_of(trials)
-    runs = outcomes_seen(runs_dir, inputs.suite.suite_id, sizes)
+    runs = previous_outcomes(runs_dir, inputs.suite.suite_id, sizes)
     powers = powers_of(sizes, runs, inputs.project.thresholds)
     return Preview(inputs, trials, estimates, news, powers)
 
@@ -131,12 +131,12 @@ def plan_json(shown: Preview) -> str:
             ],
             "smallest_detectable_drop": detectable_drop(shown.powers),
             "power": powers_json(shown.powers),
-            "since_run_id": shown.news.since,
-            "gone": [list(key) for key in shown.news.gone],
+            "since_run_id": shown.changes.since,
+            "gone": [list(key) for key in shown.changes.removed],
             "trials": [
                 trial.model_dump(mode="json", exclude={"run_id", "record_type"})
-                | {"news": news.kind, "why": list(news.why)}
-                for trial, news in zip(shown.trials, shown.news.trials, strict=True)
+                | {"news": news.kind, "why": list(news.reasons)}
+                for trial, news in zip(shown.trials, shown.changes.trials, strict=True)
             ],
         },
         option=orjson.OPT_INDENT_2,
@@ -186,7 +186,7 @@ def plan_text(shown: Preview) -> str:
         lines.append(f"  {case.case_id:<28} {validator:<16}{tools}{own}")
     lines += [
         "",
-        *_news_text(shown.news, names),
+        *_news_text(shown.changes, names),
         "",
         *powers_text(with_names(shown.powers, names), inputs.project.thresholds),
     ]
@@ -209,22 +209,22 @@ def _estimate_text(one: ModelEstimate) -> str:
     return f"  tokens in {sent}, out at most {high}; {one.cost_text}"
 
 
-NEWS_SHOWN = 20
+MAX_SHOWN_TRIALS = 20
 """Single trials named in the text; `--json` has them all."""
 
 
-def _news_text(news: News, names: ModelNames) -> list[str]:
+def _news_text(news: PlanChanges, names: ModelNames) -> list[str]:
     """Return what is new since the last run, and why, trial by trial where something changed."""
     if news.since is None:
         return ["no earlier run of this suite: every trial is new"]
     changed = [one for one in news.trials if one.kind != "same"]
     lines = [f"since run {news.since}: {news.summary()}"]
-    for one in changed[:NEWS_SHOWN]:
+    for one in changed[:MAX_SHOWN_TRIALS]:
         model_id, case_id, repetition = one.key
         what = f"{names.of(model_id)} {case_id} {repetition}"
-        lines.append(f"  {one.kind}: {what} ({', '.join(one.why)})")
-    if len(changed) > NEWS_SHOWN:
-        lines.append(f"  and {len(changed) - NEWS_SHOWN} more; --json names them all")
+        lines.append(f"  {one.kind}: {what} ({', '.join(one.reasons)})")
+    if len(changed) > MAX_SHOWN_TRIALS:
+        lines.append(f"  and {len(changed) - MAX_SHOWN_TRIALS} more; --json names them all")
     return lines
 
 

@@ -20,7 +20,7 @@ from collect.config.validate import (
     strays,
 )
 from schemas.config.project import find_project_file
-from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, shown
+from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, display_path
 from schemas.redact import redact
 
 FACTS = ("what", "found", "allowed", "nearest", "advice")
@@ -123,7 +123,7 @@ def to_json(validation: Validation) -> str:
 
 def _problem_json(problem: Problem) -> dict[str, object]:
     return {
-        "path": None if problem.path is None else shown(problem.path),
+        "path": None if problem.path is None else display_path(problem.path),
         "line": problem.line,
         "key": problem.key or None,
         **{name: getattr(problem, name) for name in FACTS},

@@ -26,10 +26,10 @@ from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
 from schemas.io.yaml import Source, printable, read_bytes, read_yaml
 
-FILE_LIMIT = 8_000_000
-TOTAL_LIMIT = 64_000_000
-COUNT_LIMIT = 2_000
-DEPTH_LIMIT = 16
+MAX_FILE_BYTES = 8_000_000
+MAX_TOTAL_BYTES = 64_000_000
+MAX_FILES = 2_000
+MAX_DEPTH = 16
 
 
 class WorkspaceEntry(NamedTuple):
@@ -72,8 +72,8 @@ def _entry(name: str, source: Literal["template", "placeholder"], raw: bytes) ->
 
 def _visit(folder: Path, walk: _Walk, depth: int) -> None:
     """Add the files below a folder; links count as what they lead to, inside the workspace."""
-    if depth > DEPTH_LIMIT:
-        walk.problems.append(Problem(folder, f"lies deeper than {DEPTH_LIMIT} folders"))
+    if depth > MAX_DEPTH:
+        walk.problems.append(Problem(folder, f"lies deeper than {MAX_DEPTH} folders"))
         return
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208  # names are all that is wanted
@@ -81,7 +81,7 @@ def _visit(folder: Path, walk: _Walk, depth: int) -> None:
         walk.problems.append(Problem(folder, f"cannot be read: {exc.strerror}"))
         return
     for name in names:
-        if len(walk.entries) >= COUNT_LIMIT or walk.total > TOTAL_LIMIT:
+        if len(walk.entries) >= MAX_FILES or walk.total > MAX_TOTAL_BYTES:
             break
         path = folder / name
         if what := _refused(path, walk.root):
@@ -112,17 +112,17 @@ def _refused(path: Path, root: Path) -> str | None:
 
 def _add(path: Path, walk: _Walk) -> None:
     try:
-        raw = read_bytes(path, FILE_LIMIT)
+        raw = read_bytes(path, MAX_FILE_BYTES)
     except ConfigError as exc:
         walk.problems += exc.problems
         return
     walk.entries.append(_entry(path.relative_to(walk.root).as_posix(), "template", raw))
     walk.total += len(raw)
-    if walk.total > TOTAL_LIMIT:
-        what = f"a workspace holds at most {TOTAL_LIMIT:,} bytes"
+    if walk.total > MAX_TOTAL_BYTES:
+        what = f"a workspace holds at most {MAX_TOTAL_BYTES:,} bytes"
         walk.problems.append(Problem(walk.root, what))
-    elif len(walk.entries) >= COUNT_LIMIT:
-        what = f"a workspace holds fewer than {COUNT_LIMIT:,} files"
+    elif len(walk.entries) >= MAX_FILES:
+        what = f"a workspace holds fewer than {MAX_FILES:,} files"
         walk.problems.append(Problem(walk.root, what))
 
 

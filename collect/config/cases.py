@@ -22,8 +22,8 @@ from schemas.errors import ConfigError, Problem, nearest
 from schemas.io.validation import check_extras, parse, problems_of
 from schemas.io.yaml import KeyPath, Source, decode, dotted, read_bytes, read_yaml
 
-ATTACHMENT_LIMIT = 8_000_000
-FILES_LIMIT = 32_000_000
+MAX_ATTACHMENT_BYTES = 8_000_000
+MAX_CASE_FILE_BYTES = 32_000_000
 """Bytes of all files that one case names: a list of a thousand large ones fills any memory."""
 
 SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"
@@ -38,7 +38,7 @@ class Notes:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     unbuilt: list[Problem] = field(default_factory=list)
-    left: int = FILES_LIMIT
+    left: int = MAX_CASE_FILE_BYTES
     """Bytes that files of the case may still hold."""
 
     def add_problem(self, what: str, key: KeyPath, **facts: str | None) -> None:
@@ -59,7 +59,7 @@ def messages_of(
         sent += resolved(message, ("input", "messages", number), notes)
     envelopes, hashes = [], []
     for number, name in enumerate(case.input.attachments):
-        if (found := read_beside(name, ("input", "attachments", number), notes)) is None:
+        if (found := read_case_file(name, ("input", "attachments", number), notes)) is None:
             continue
         path, text = found
         raw = text.encode()
@@ -85,7 +85,7 @@ def resolved(message: Message, key: KeyPath, notes: Notes) -> list[WireMessage]:
     if message.source is None:
         return [wire_message(message)]
     here = (*key, "source", "path")
-    if (found := read_beside(message.source.path, here, notes)) is None:
+    if (found := read_case_file(message.source.path, here, notes)) is None:
         return []
     path, text = found
     try:
@@ -155,18 +155,18 @@ def inside(name: str, key: KeyPath, notes: Notes) -> Path | None:
     return path
 
 
-def read_beside(name: str, key: KeyPath, notes: Notes) -> tuple[Path, str] | None:
+def read_case_file(name: str, key: KeyPath, notes: Notes) -> tuple[Path, str] | None:
     """Read a text file that lies in the case's own folder (D-H3)."""
     if (path := inside(name, key, notes)) is None:
         return None
     if notes.left < 0:
         return None  # said once
     try:
-        raw = read_bytes(path, ATTACHMENT_LIMIT)
+        raw = read_bytes(path, MAX_ATTACHMENT_BYTES)
         notes.left -= len(raw)
         if notes.left < 0:
             notes.add_problem(
-                f"the files of a case hold at most {FILES_LIMIT:,} bytes together", key
+                f"the files of a case hold at most {MAX_CASE_FILE_BYTES:,} bytes together", key
             )
             return None
         return path, decode(path, raw)
@@ -290,7 +290,7 @@ def _check_checks(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
         seen.add(check.check_id)
         hook = check.python_hook
         if hook is not None and hook.path is not None:
-            found = read_beside(hook.path, (*key, "python_hook", "path"), notes)
+            found = read_case_file(hook.path, (*key, "python_hook", "path"), notes)
             if found is not None:
                 hooks.append((check.check_id, hashlib.sha256(found[1].encode()).hexdigest()))
         for name in ("path", "relative_path"):

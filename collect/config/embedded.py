@@ -20,7 +20,7 @@ PACKAGED_MODEL = "smollm2-135m"
 CONTEXT_TOKENS = 4096
 """Of one conversation; four at once of the packaged model take about 0.5 GB of memory."""
 
-SLOTS = 4
+MAX_SLOTS = 4
 """Conversations served at once, at most; each has a context of its own in memory."""
 
 ENGINE = "xllamacpp"
@@ -112,7 +112,7 @@ def stored_beside(models: Iterable[ResolvedModel], run_dir: Path) -> tuple[Resol
     return _with_files(models, lambda path: os.path.relpath(path, run_dir.absolute()))
 
 
-def read_beside(models: Iterable[ResolvedModel], run_dir: Path) -> tuple[ResolvedModel, ...]:
+def relocate_models(models: Iterable[ResolvedModel], run_dir: Path) -> tuple[ResolvedModel, ...]:
     """Return the models of a stored run with their files where they are from here."""
     return _with_files(models, lambda path: os.path.normpath(run_dir.absolute() / path))
 

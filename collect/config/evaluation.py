@@ -40,7 +40,7 @@ RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"}
 
 OURS = "is written by the judge's own request: one plain call without tools"
 
-PROMPT_LIMIT = 200_000
+MAX_PROMPT_BYTES = 200_000
 """Bytes of a system prompt; a larger one would not leave the judge room for the case."""
 
 
@@ -244,7 +244,7 @@ def _prompt(profile: EvaluationProfile, found: Notes) -> tuple[str | None, Path 
         found.add_problem("leaves the project", key, found=f"`{name}`")
         return None, None, None
     try:
-        raw = read_bytes(path, PROMPT_LIMIT)
+        raw = read_bytes(path, MAX_PROMPT_BYTES)
         text = decode(path, raw)
     except ConfigError as exc:
         found.add_problem(f"{name}: {exc.problems[0].what}", key)

@@ -30,7 +30,7 @@ from schemas.io.yaml import Source, read_yaml
 from schemas.redact import redact
 from schemas.run.config import Narrowed
 
-MOST_TRIALS = 1_000_000
+MAX_TRIALS = 1_000_000
 """A plan is written before anything runs, and read again by every analysis."""
 
 Kind = TypeVar("Kind", Suite, RunProfile)
@@ -98,9 +98,9 @@ def load_inputs(
     problems += _seeds(models, cases, profile_source)
     repetitions = profile.execution_policy.run_repetitions
     planned = len(models) * len(cases) * repetitions
-    if planned > MOST_TRIALS:
+    if planned > MAX_TRIALS:
         key = ("execution_policy", "run_repetitions")
-        what, most = f"the plan would have {planned:,} trials", f"{MOST_TRIALS:,}"
+        what, most = f"the plan would have {planned:,} trials", f"{MAX_TRIALS:,}"
         problems.append(problem_at(profile_source, key, what, allowed=most))
     agents, wrong = assign_agents(suite, profile, cases, suite_source, profile_source)
     prints, more_wrong = fingerprint_agents(agents, suite_source, profile_source)

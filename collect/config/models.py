@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from collect.config.cases import settings_of
-from collect.config.embedded import SLOTS, disagreements, embedded_of, name_of
+from collect.config.embedded import MAX_SLOTS, disagreements, embedded_of, name_of
 from collect.config.endpoints import (
     KEY_ADVICE,
     KEY_FIELDS,
@@ -41,11 +41,11 @@ from schemas.io.validation import check_extras
 from schemas.io.yaml import KeyPath, Source, dotted
 from schemas.run.config import EffectiveSetting, SettingOrigin
 
-MOST_AT_ONCE = 10_000
+MAX_IN_FLIGHT = 10_000
 """Trials in flight of one collector: one core cannot stamp the bytes of more in time."""
 
 BEYOND = "is more than one collector can keep in flight"
-ALLOWED = f"at most {MOST_AT_ONCE:,}"
+ALLOWED = f"at most {MAX_IN_FLIGHT:,}"
 
 KEY = ("execution_policy", "max_concurrency")
 """Where a run profile says how many trials may be in flight."""
@@ -65,7 +65,7 @@ PINNED = "`request_options: {provider: {only: [NAME]}}` pins it"
 def too_many_at_once(profile: RunProfile, source: Source) -> list[Problem]:
     """Return what is wrong with the concurrency of a run profile."""
     limit = profile.execution_policy.max_concurrency
-    if limit <= MOST_AT_ONCE:
+    if limit <= MAX_IN_FLIGHT:
         return []
     return [problem_at(source, KEY, BEYOND, found=f"`{limit}`", allowed=ALLOWED)]
 
@@ -188,7 +188,7 @@ def _resolve(
     base_url = _base_url(model, transport, place, allowed_hosts)
     for option, why in reserved(model.request_options).items():
         place.add_problem(f"cannot be a request option: it {why}", "request_options", option)
-    if model.max_concurrency is not None and model.max_concurrency > MOST_AT_ONCE:
+    if model.max_concurrency is not None and model.max_concurrency > MAX_IN_FLIGHT:
         found = f"`{model.max_concurrency}`"
         place.add_problem(BEYOND, "max_concurrency", found=found, allowed=ALLOWED)
     for option in sorted(model.request_options):
@@ -208,7 +208,7 @@ def _resolve(
     loopback = is_loopback(host_of(base_url))
     limit = profile.execution_policy.max_concurrency
     if embedded is not None:  # what waits inside the server would count as the model's time
-        limit = min(limit, SLOTS)
+        limit = min(limit, MAX_SLOTS)
     return ResolvedModel(
         model_id=model.model_id,
         label=model.label,

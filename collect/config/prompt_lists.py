@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from collect.config.cases import wire_message
 from collect.config.resolved import LoadedCase, WireMessage
-from schemas.base import fitting, slim, slugify
+from schemas.base import bounded_slug, slim, slugify
 from schemas.config.case import Prompt
 from schemas.errors import ConfigError, Problem
 from schemas.io.validation import problems_of
@@ -30,14 +30,14 @@ TOKEN = re.compile(rb'(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)++|[\[\]{}]', 
 """A row of strings, even torn ones, or a bracket; possessive, so that no text makes it slow."""
 
 FILLED = re.compile(rb"[^ \t\r\n]")
-ENTRY_LIMIT = 2_000_000
-TOO_LONG = f"one prompt has at most {ENTRY_LIMIT:,} bytes"
+MAX_ENTRY_BYTES = 2_000_000
+TOO_LONG = f"one prompt has at most {MAX_ENTRY_BYTES:,} bytes"
 
 SPACE = b" \t\r\n"
 CHUNK = 1 << 20
 
-LIST_LIMIT = 64_000_000
-COUNT_LIMIT = 100_000
+MAX_LIST_BYTES = 64_000_000
+MAX_ENTRIES = 100_000
 
 
 def json_lines(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
@@ -54,7 +54,7 @@ def json_lines(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
         line += raw.count(b"\n", counted, start)
         counted = start
         at = raw.find(b"\n", filled.start()) + 1 or len(raw)
-        if at - start > ENTRY_LIMIT:
+        if at - start > MAX_ENTRY_BYTES:
             raise _list_error(path, TOO_LONG, line)
         text = raw[start:at]
         if _is_too_deep(text):
@@ -99,7 +99,7 @@ def json_objects(path: Path, raw: bytes) -> Iterator[tuple[int, bytes]]:
                 what = "is not valid JSON: ends after a comma" if ends else what
                 raise _list_error(path, what, line)
             start = at
-        if depth > 1 and token.end() - start > ENTRY_LIMIT:
+        if depth > 1 and token.end() - start > MAX_ENTRY_BYTES:
             raise _list_error(path, TOO_LONG, line)
         if first in b"[{":
             depth += 1
@@ -162,8 +162,8 @@ def load_prompt_lists(
             continue
         cases += loaded
         taken.update(case.case_id for case in loaded)
-        if len(cases) > COUNT_LIMIT:
-            what = f"the suite's lists hold more than {COUNT_LIMIT:,} prompts together"
+        if len(cases) > MAX_ENTRIES:
+            what = f"the suite's lists hold more than {MAX_ENTRIES:,} prompts together"
             return cases, files, [*problems, Problem(path, what)]
     return cases, files, problems
 
@@ -180,17 +180,17 @@ def load_prompt_list(
     Raises:
         ConfigError: every entry that is wrong, with its number (JSON) or line (JSONL).
     """
-    raw = read_bytes(path, LIST_LIMIT)
+    raw = read_bytes(path, MAX_LIST_BYTES)
     prefix = f"{slugify(path.stem)}--"
     cases: dict[str, LoadedCase] = {}
     problems = []
     for number, prompt in enumerate(_parse(path, raw)):
         if prompt.validator is not None:
             slim(prompt.validator)
-        slug = fitting(slugify(prompt.id), prompt.id)
+        slug = bounded_slug(slugify(prompt.id), prompt.id)
         case_id = slug if slug != prompt.id else prompt.id  # one text for both
         if case_id in taken:
-            case_id = fitting(prefix + slug, prefix + prompt.id)
+            case_id = bounded_slug(prefix + slug, prefix + prompt.id)
         if case_id in cases or case_id in taken:
             other = f"`{cases[case_id].prompt_id}`" if case_id in cases else "one of another list"
             what = f"id becomes case_id `{case_id}`, as {other} does"
@@ -221,8 +221,8 @@ def _parse(path: Path, raw: bytes) -> Iterator[Prompt]:
     problems: list[Problem] = []
     pieces = json_lines(path, raw) if path.suffix == ".jsonl" else json_objects(path, raw)
     for number, (line, piece) in enumerate(pieces):
-        if number == COUNT_LIMIT:
-            problems.append(Problem(path, f"holds more than {COUNT_LIMIT:,} prompts", line=line))
+        if number == MAX_ENTRIES:
+            problems.append(Problem(path, f"holds more than {MAX_ENTRIES:,} prompts", line=line))
             break
         try:
             yield Prompt.model_validate_json(piece, strict=True)

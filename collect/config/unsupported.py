@@ -1,7 +1,7 @@
 """What a run cannot use of a case, suite or run profile, said before anything runs.
 
-* Fields that load and that nothing in this version reads: one that is taken in without a word looks
-  as if it acted. What a run refuses is not among them.
+* Fields that are accepted but not used by this version: without a warning they would seem to have
+  an effect. What a run refuses is not among them.
 * What a transport cannot send: named, never dropped in silence (D-E1).
 * Parts of a request body that no `request_options` may hold. A trial is one question of one case to
   one model, and one answer in text: what would make it another number of answers, another question,
@@ -24,7 +24,7 @@ from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
-from schemas.errors import Problem, counted, shown
+from schemas.errors import Problem, counted, display_path
 from schemas.io.yaml import KeyPath, Source, dotted, read_yaml
 from schemas.run.config import EffectiveSetting
 
@@ -79,7 +79,7 @@ RESERVED: Mapping[str, str] = {
 }
 """Names in the bodies of the chat, Responses and Messages APIs, and of servers that speak them."""
 
-NAMED = 3
+MAX_NAMED_CASES = 3
 """Cases named in a warning; of more, only how many there are."""
 
 KEY = ("execution_policy", "run_repetitions")
@@ -225,8 +225,8 @@ def _reasons(case: LoadedCase) -> Iterable[str]:
 
 
 def _named(case_ids: Sequence[str]) -> str:
-    first = ", ".join(f"`{case_id}`" for case_id in case_ids[:NAMED])
-    more = len(case_ids) - NAMED
+    first = ", ".join(f"`{case_id}`" for case_id in case_ids[:MAX_NAMED_CASES])
+    more = len(case_ids) - MAX_NAMED_CASES
     return ("case " if len(case_ids) == 1 else "cases ") + first + f" and {more} more" * (more > 0)
 
 
@@ -258,7 +258,7 @@ def _warning(profile: RunProfile, source: Source, names: list[str]) -> list[str]
     repetitions = profile.execution_policy.run_repetitions
     if not names or repetitions == 1:
         return []
-    where = f"{shown(source.path)}:{source.line_of(KEY)}"
+    where = f"{display_path(source.path)}:{source.line_of(KEY)}"
     return [
         f"{where}: {counted(repetitions, 'repetition')} at temperature 0 ({', '.join(names)}) "
         f"repeat one answer and are no independent draws; {ADVICE}"

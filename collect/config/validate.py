@@ -35,7 +35,7 @@ from schemas.config.project import NAME as PROJECT_FILE
 from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
-from schemas.errors import ConfigError, Problem, nearest, shown
+from schemas.errors import ConfigError, Problem, display_path, nearest
 from schemas.io.validation import parse
 from schemas.io.yaml import KeyPath, Source, dotted, read_yaml
 
@@ -169,13 +169,13 @@ def check_evaluation_profile(path: Path, found: Findings) -> None:
     """Check one evaluation profile."""
     hosts = hosts_of(path)
     loaded = load_evaluation_profile(str(path), Path.cwd(), allowed_hosts=hosts)
-    found.warnings += [*loaded.warnings, f"{shown(path)}: {JUDGING}"]
+    found.warnings += [*loaded.warnings, f"{display_path(path)}: {JUDGING}"]
 
 
 def check_agent(path: Path, found: Findings) -> None:
     """Check one agent and its workspace."""
     load_agent_file(path)
-    found.warnings.append(f"{shown(path)}: {RUNNER}")
+    found.warnings.append(f"{display_path(path)}: {RUNNER}")
 
 
 CHECKS: dict[str, Callable[[Path, Findings], object]] = {
@@ -223,12 +223,12 @@ def strays(configs: Path) -> Iterator[str]:
     """Say what looks like a part of the project and is never read."""
     for path in sorted(configs.iterdir()):
         if path.is_dir() and path.name not in FOLDERS and (near := nearest(path.name, FOLDERS)):
-            yield f"{shown(path)}: is never read; did you mean `{near}`?"
+            yield f"{display_path(path)}: is never read; did you mean `{near}`?"
     for folder in (*PLACES, "cases", "agents"):
         for path in sorted((configs / folder).glob("*.yml")):
-            yield f"{shown(path)}: is never found by its id; name it {path.stem}.yaml"
+            yield f"{display_path(path)}: is never found by its id; name it {path.stem}.yaml"
     for path in sorted((configs / "cases").glob("*/*/*/**/test.yaml")):
-        yield f"{shown(path)}: lies too deep to be read; cases lie at depth one or two"
+        yield f"{display_path(path)}: lies too deep to be read; cases lie at depth one or two"
     for path in sorted((configs / "agents").iterdir() if (configs / "agents").is_dir() else ()):
         if path.is_dir() and not (path / "agent.yaml").is_file():
-            yield f"{shown(path)}: has no agent.yaml, so there is no such agent"
+            yield f"{display_path(path)}: has no agent.yaml, so there is no such agent"

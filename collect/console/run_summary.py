@@ -26,7 +26,7 @@ from schemas.run.model_names import NO_NAMES, ModelNames, with_names
 
 WRITTEN = ("results.jsonl", "summary.json", "summary.md")
 
-NAMED = 3
+MAX_NAMED_MODELS = 3
 """Models, or groups of which the same is known, that each have a line."""
 
 
@@ -226,14 +226,14 @@ def detectable_lines(
     """
     from analyze.power.render import closing_line, merged  # noqa: PLC0415 - not
     from collect.plan.previous_runs import (  # noqa: PLC0415
-        MOST_BYTES,
-        outcomes_seen,
+        MAX_READ_BYTES,
         powers_of,
+        previous_outcomes,
     )
 
-    runs = outcomes_seen(runs_dir, suite_id, sizes, at_most=MOST_BYTES)
+    runs = previous_outcomes(runs_dir, suite_id, sizes, at_most=MAX_READ_BYTES)
     plans = with_names(merged(powers_of(sizes, runs, limits)), names)
-    lines = [closing_line(plan) for plan in plans[:NAMED]]
-    if len(plans) > NAMED:
-        lines.append(f"and {len(plans) - NAMED} more: `analyze power` has them all")
+    lines = [closing_line(plan) for plan in plans[:MAX_NAMED_MODELS]]
+    if len(plans) > MAX_NAMED_MODELS:
+        lines.append(f"and {len(plans) - MAX_NAMED_MODELS} more: `analyze power` has them all")
     return lines

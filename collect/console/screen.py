@@ -16,10 +16,10 @@ from collect.console.progress import RunReport, Screen, Tally, first_words
 from schemas.errors import printable
 from schemas.run.result import Result
 
-PLAIN_EVERY_S = 5.0
+PLAIN_INTERVAL_S = 5.0
 """Between two lines of progress where nothing can be redrawn, as in CI."""
 
-REDRAWN_EVERY_S = 0.1
+REDRAW_INTERVAL_S = 0.1
 """Between two changes of the line; nobody reads faster, and each costs time."""
 
 
@@ -40,7 +40,7 @@ class PlainScreen:
         self._tally.add(result)
         now = time.monotonic()
         finished = self._tally.done == self._tally.planned
-        if finished or now - self._said_at >= PLAIN_EVERY_S:
+        if finished or now - self._said_at >= PLAIN_INTERVAL_S:
             self._said_at = now
             self._say(f"{self._tally.done}/{self._tally.planned} · {self._tally.line()}")
 
@@ -92,7 +92,7 @@ class TerminalScreen:
         """Move the bar."""
         self._tally.add(result)
         now = time.monotonic()
-        if now - self._drawn_at >= REDRAWN_EVERY_S or self._tally.done == self._tally.planned:
+        if now - self._drawn_at >= REDRAW_INTERVAL_S or self._tally.done == self._tally.planned:
             self._drawn_at = now
             self._progress.update(self._task, completed=self._tally.done, line=self._tally.line())
 

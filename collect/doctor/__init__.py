@@ -28,7 +28,7 @@ from collect.doctor.context import (
 )
 from collect.doctor.endpoints import check_endpoints
 from collect.doctor.machine import check_clock, check_disk, check_packages
-from collect.doctor.probe import Place, usual_places, visit
+from collect.doctor.probe import Address, usual_places, visit
 from collect.doctor.tools import check_commands, check_containers, check_sandbox
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, counted
 from schemas.output.doctor import Area, DoctorCheck, DoctorReport, State
@@ -41,7 +41,7 @@ MARKS: dict[State, tuple[str, str]] = {
 }
 """What stands before a line, and how a terminal shows it."""
 
-WIDEST = 40
+MAX_SUBJECT_CHARS = 40
 """Characters of a subject that others of its area are aligned to."""
 
 Check = Callable[[Scene], Awaitable[list[Finding]]]
@@ -60,7 +60,7 @@ CHECKS: tuple[tuple[Area, Check], ...] = (
 )
 """In the order of the output; a new one is a file and a line here."""
 
-LIMIT_S = 10.0
+CHECK_TIMEOUT_S = 10.0
 """Of one check."""
 
 
@@ -68,7 +68,7 @@ def show(report: DoctorReport, scene: Scene, again: str, console: Console) -> No
     """Print every finding, then how many were bad and the next command."""
     for area, group in groupby(report.checks, key=lambda check: check.area):
         checks = list(group)
-        width = min(max(len(check.subject) for check in checks), WIDEST)
+        width = min(max(len(check.subject) for check in checks), MAX_SUBJECT_CHARS)
         console.print(Text(area, style="bold"), soft_wrap=True)
         for check in checks:
             for line in _lines(check, width):
@@ -139,7 +139,7 @@ async def _look(
     """Run every check and return what they found, without keys."""
     models = [model for suite in suites for model in suite.models]
     asked = (model for model in models if model.embedded is None)
-    places = tuple(dict.fromkeys(map(Place.of, asked)))
+    places = tuple(dict.fromkeys(map(Address.of, asked)))
     if not models:
         places = usual_places()
     visits = {place: asyncio.create_task(visit(place)) for place in places}
@@ -161,8 +161,8 @@ async def _look(
 
 async def _limited(check: Check, scene: Scene) -> list[Finding]:
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
             return await check(scene)
     except TimeoutError:
-        text = f"not finished within {LIMIT_S:g} s"
+        text = f"not finished within {CHECK_TIMEOUT_S:g} s"
         return [Finding("–", "warn", text, "run it again when the machine is less busy")]

@@ -17,8 +17,8 @@ from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, PROVIDERS, host_of, key_of
 from collect.config.models import PINNED, ROUTING_OPTIONS
 from collect.doctor.context import Details, Finding, InspectedSuite, Scene, and_more
-from collect.doctor.probe import KNOWS_ITS_NAMES, Place, Visit, name_of
-from schemas.errors import ConfigError, Problem, counted, nearest_few, shown
+from collect.doctor.probe import KNOWS_ITS_NAMES, Address, Visit, name_of
+from schemas.errors import ConfigError, Problem, counted, display_path, nearest_few
 from schemas.redact import key_names
 
 BEGINS = {
@@ -28,12 +28,12 @@ BEGINS = {
 }
 """How the keys of a service begin, and its name; the first that fits is the service's."""
 
-SHORTEST = 12
+MIN_KEY_CHARS = 12
 """Keys are longer; shorter values are words that stand in for one."""
 
-MOST_NEAR = 3
-LIKENESS = 0.5
-MOST_COMPARED = 5_000
+MAX_NEAR_NAMES = 3
+MIN_SIMILARITY = 0.5
+MAX_COMPARED_NAMES = 5_000
 """Names compared letter by letter; more take seconds, and no real list is as long."""
 
 CLI_NAMES = frozenset({"default", "sonnet", "opus", "haiku", "opusplan"})
@@ -106,7 +106,7 @@ def _oddity(variable: str, key: str) -> str | None:
         other = next(name for start, name in BEGINS.values() if key.startswith(start))
         if other != service:
             return f"looks like a key of {other}"
-        if len(key) < SHORTEST:
+        if len(key) < MIN_KEY_CHARS:
             return "shorter than any key"
     return None
 
@@ -121,7 +121,7 @@ async def check_suites(scene: Scene) -> list[Finding]:
 
 def _suite(suite: InspectedSuite) -> Finding:
     if suite.problems:
-        advice = f"collect validate {shlex.quote(shown(suite.path))} shows every problem"
+        advice = f"collect validate {shlex.quote(display_path(suite.path))} shows every problem"
         return Finding(suite.name, "fail", f"does not load: {_first(suite.problems)}", advice)
     details: Details = {"models": len(suite.models), "cases": len(suite.cases)}
     if suite.refused:
@@ -143,11 +143,11 @@ async def check_models(scene: Scene) -> list[Finding]:
     for name, model in scene.models():
         if model.embedded is not None:
             file = model.embedded.model_file
-            of = "the packaged weights" if file is None else shown(Path(file))
+            of = "the packaged weights" if file is None else display_path(Path(file))
             text = f"`{model.model}` is served by the run, from {of}"
             checks.append(Finding(name, "ok", text, details={"requested": model.model}))
             continue
-        visit = await scene.visit_of(Place.of(model))
+        visit = await scene.visit_of(Address.of(model))
         checks.append(_name(name, model, visit))
         if model.routing == "unpinned":
             text = "OpenRouter chooses who serves each request: scores of several are mixed"
@@ -175,7 +175,7 @@ def _name(name: str, model: ResolvedModel, visit: Visit) -> Finding:
         text = f"{asked} is not the server's name, and it answers every name with `{listed[0]}`"
         advice = f"write `requested_model: {listed[0]}`, so that records say what was asked"
         return Finding(name, "warn", text, advice, details=details)
-    if visit.place.is_anthropic and wanted in CLI_NAMES:
+    if visit.address.is_anthropic and wanted in CLI_NAMES:
         text = f"{asked} is a name the CLI chooses a model by; which one changes over time"
         advice = "write a dated name, such as " + (f"`{listed[0]}`" if listed else "the CLI's own")
         return Finding(name, "warn", text, advice, details=details)
@@ -202,7 +202,7 @@ def _on_list(wanted: str, visit: Visit) -> str | None:
             aliases = entry.get("aliases")
             if isinstance(aliases, list) and wanted in aliases:
                 return name_of(entry)
-    if visit.place.is_anthropic:
+    if visit.address.is_anthropic:
         dated = [one for one in listed if DATED.sub("", one) == wanted.removesuffix("-latest")]
         return max(dated, default=None)
     return None
@@ -218,10 +218,10 @@ def near_names(wanted: str, listed: Iterable[str]) -> tuple[str, ...]:
     parts = [part for part in re.split(r"[/:_-]", word) if part]
     holding = [low for low in by_lower if parts and all(part in low for part in parts)]
     holding.sort(key=lambda low: (len(low), low))
-    few = by_lower if len(by_lower) <= MOST_COMPARED else ()
-    like = nearest_few(word, few, MOST_NEAR, LIKENESS)
-    chosen = dict.fromkeys([*holding[:MOST_NEAR], *like])
-    return tuple(by_lower[low] for low in list(chosen)[:MOST_NEAR])
+    few = by_lower if len(by_lower) <= MAX_COMPARED_NAMES else ()
+    like = nearest_few(word, few, MAX_NEAR_NAMES, MIN_SIMILARITY)
+    chosen = dict.fromkeys([*holding[:MAX_NEAR_NAMES], *like])
+    return tuple(by_lower[low] for low in list(chosen)[:MAX_NEAR_NAMES])
 
 
 def _advice(wanted: str, near: tuple[str, ...], visit: Visit) -> str:
@@ -234,9 +234,9 @@ def _advice(wanted: str, near: tuple[str, ...], visit: Visit) -> str:
         return meant
     if visit.kind == "LM Studio":
         return "load the model in LM Studio, or `lms get NAME`"
-    if 1 <= len(visit.names) <= MOST_NEAR:
+    if 1 <= len(visit.names) <= MAX_NEAR_NAMES:
         return f"it has {', '.join(f'`{one}`' for one in visit.names)}"
-    return f"the names: curl {shlex.quote(visit.place.list_url)}"
+    return f"the names: curl {shlex.quote(visit.address.list_url)}"
 
 
 def _ignored(model: ResolvedModel, visit: Visit) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What all checks share: the suites, models and addresses they look at, and how they say a finding.
 
-Text of servers is cleaned once, here, before anyone sees it. What is waited for is said on a
-terminal, once waiting is felt.
+Text of servers is cleaned once, here, before anyone sees it. A terminal shows what a check is
+waiting for as soon as the wait is noticeable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collect.config.project_files import find_project, resolve
 from collect.config.select import suite_cases
 from collect.config.unsupported import unsendable
 from collect.config.validate import parsed
-from collect.doctor.probe import Place, Visit
+from collect.doctor.probe import Address, Visit
 from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
@@ -44,7 +44,7 @@ ANY_PROFILE = RunProfile(
 Details = dict[str, JsonValue]
 """Numbers and names behind a sentence, for programs."""
 
-MOST_TEXT = 400
+MAX_TEXT_CHARS = 400
 """Characters of one sentence; cut after keys were taken out, never through one."""
 
 FELT_S = 1.0
@@ -82,7 +82,7 @@ class Scene:
     suites: tuple[InspectedSuite, ...]
     has_project: bool
     runs_dir: Path
-    visits: Mapping[Place, asyncio.Task[Visit]]
+    visits: Mapping[Address, asyncio.Task[Visit]]
     is_for_people: bool = False
     """Models are called by their labels; a program gets their ids."""
 
@@ -104,9 +104,9 @@ class Scene:
         """Return what the models are called for which something holds."""
         return [name for name, model in self.models() if uses(model)]
 
-    async def visit_of(self, place: Place) -> Visit:
+    async def visit_of(self, address: Address) -> Visit:
         """Return what an address said; asked once, however many want to know."""
-        return await asyncio.shield(self.visits[place])
+        return await asyncio.shield(self.visits[address])
 
 
 def inspect_suites(
@@ -164,7 +164,7 @@ def cleaned(area: Area, finding: Finding, secrets: Iterable[str]) -> DoctorCheck
 
     def text(words: str) -> str:
         safe = printable(redact(_without(words, secrets)))
-        return safe if len(safe) <= MOST_TEXT else safe[: MOST_TEXT - 1] + "…"
+        return safe if len(safe) <= MAX_TEXT_CHARS else safe[: MAX_TEXT_CHARS - 1] + "…"
 
     details = redact_json(_without_json(finding.details, secrets))
     assert isinstance(details, dict)

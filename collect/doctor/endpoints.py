@@ -1,8 +1,7 @@
 """Checks of addresses: does each answer, as what, and does it take the key?
 
-For the suite file that `collect init` writes, also which servers of models answer on this machine:
-nothing is sent but a look at the list of models, and nobody waits long, since no answer is an
-answer.
+For the suite file that `collect init` writes, also which model servers answer on this machine: only
+their list of models is requested, with a short time limit, since no answer is a result too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from urllib.parse import urljoin
 from collect.config.endpoints import PROVIDERS, host_of, is_loopback
 from collect.doctor.context import Details, Finding, Scene, and_more, words_of
 from collect.doctor.http_get import GetResult, Trouble
-from collect.doctor.probe import Place, Visit, usual_places, visit
+from collect.doctor.probe import Address, Visit, usual_places, visit
 from schemas.base import slugify
 from schemas.errors import counted
 from schemas.output.doctor import State
@@ -58,7 +57,7 @@ OTHER_PORTS = (8080, 1234, 8000)
 LOOK_S = 0.8
 """A server of this machine answers within milliseconds."""
 
-MOST_MODELS = 20
+MAX_NAMED_MODELS = 20
 """Named in a suite file; of more, only how many there are."""
 
 NOT_CHAT = ("embed", "rerank", "whisper")
@@ -76,8 +75,8 @@ async def check_endpoints(scene: Scene) -> list[Finding]:
 
 
 def _endpoint(visit: Visit, scene: Scene) -> Finding:
-    place, result = visit.place, visit.listing
-    users = scene.users(lambda model: model.embedded is None and Place.of(model) == place)
+    place, result = visit.address, visit.listing
+    users = scene.users(lambda model: model.embedded is None and Address.of(model) == place)
     details: Details = {
         "ms": round(result.ms, 1),
         "status": result.status,
@@ -126,7 +125,7 @@ def _endpoint(visit: Visit, scene: Scene) -> Finding:
 
 def _unasked(visit: Visit) -> Finding:
     """Return a finding on an address that no suite names: nothing is wrong when it is silent."""
-    url = visit.place.base_url
+    url = visit.address.base_url
     if visit.entries is None:
         advice = (
             "a suite needs a server only if its models are asked there; `collect demo` brings one"
@@ -160,10 +159,10 @@ def _name(visit: Visit) -> str:
 
 
 def _trouble(
-    place: Place, result: GetResult, kind: Trouble, *, needs_ollama: bool
+    slot: Address, result: GetResult, kind: Trouble, *, needs_ollama: bool
 ) -> tuple[str, str]:
     if kind == "refused":
-        return refused(place.base_url, needs_ollama=needs_ollama)
+        return refused(slot.base_url, needs_ollama=needs_ollama)
     what, advice = TROUBLES[kind]
     more = f" within {result.ms / 1000:.0f} s" if kind == "timeout" else f": {result.error}"
     return what + more, advice.format(url=result.url)
@@ -176,23 +175,23 @@ def refused(base_url: str, *, needs_ollama: bool) -> tuple[str, str]:
     return what, advice.format(start=" with `ollama serve`" if is_ollama else "")
 
 
-def _locked(place: Place, result: GetResult) -> tuple[State, str, str | None]:
+def _locked(slot: Address, result: GetResult) -> tuple[State, str, str | None]:
     """Return what it means that a server wants another key, or a key at all."""
-    words = words_of(result.body, result.headers, place.secrets)
-    if place.sends_key:
+    words = words_of(result.body, result.headers, slot.secrets)
+    if slot.sends_key:
         text = f"answers, but not with this key: HTTP {result.status}, {words}"
-        return "fail", text, f"put the right key into {place.api_key_env}"
-    if place.key:
+        return "fail", text, f"put the right key into {slot.api_key_env}"
+    if slot.key:
         return "ok", f"answers in {result.ms:,.0f} ms; only the CLI may use this token", None
     text = f"answers in {result.ms:,.0f} ms and wants a key: HTTP {result.status}"
-    if place.api_key_env is None:
+    if slot.api_key_env is None:
         return "fail", text, "name the variable that holds it with `api_key_env`"
-    return "fail", text, f"set {place.api_key_env}"
+    return "fail", text, f"set {slot.api_key_env}"
 
 
-def _no_list(place: Place, result: GetResult) -> tuple[State, str, str | None]:
+def _no_list(slot: Address, result: GetResult) -> tuple[State, str, str | None]:
     """Return what it means that something answered that is no list of models."""
-    words = words_of(result.body, result.headers, place.secrets)
+    words = words_of(result.body, result.headers, slot.secrets)
     status, url = result.status or 0, result.url
     if status >= 500:
         text = f"answers HTTP {status}, {words}"
@@ -200,11 +199,11 @@ def _no_list(place: Place, result: GetResult) -> tuple[State, str, str | None]:
     if status == 429:
         return "warn", f"answers HTTP 429, {words}", "wait; a run would be slowed down, too"
     ends = ("/chat/completions", "/responses", "/messages", "/models")
-    tail = next((end for end in ends if place.base_url.endswith(end)), None)
+    tail = next((end for end in ends if slot.base_url.endswith(end)), None)
     if tail is not None:
-        advice = f"write `base_url: {place.base_url.removesuffix(tail)}`"
+        advice = f"write `base_url: {slot.base_url.removesuffix(tail)}`"
         return "fail", f"HTTP {status} at {url}", advice
-    if status == 404 and host_of(place.base_url):
+    if status == 404 and host_of(slot.base_url):
         text = f"answers, but has no list of models: HTTP 404 at {url}"
         return "warn", text, "check `base_url`: most end in /v1; some servers have no such list"
     if 200 <= status <= 299:
@@ -233,14 +232,14 @@ def servers_nearby() -> tuple[Nearby, ...]:
     places = [place for place in usual_places() if is_loopback(host_of(place.base_url))]
     for port in OTHER_PORTS:
         url = f"http://127.0.0.1:{port}/v1"
-        places.append(Place(url, is_anthropic=False, api_key_env=None, key=""))
+        places.append(Address(url, is_anthropic=False, api_key_env=None, key=""))
     try:
         return asyncio.run(_look(places))
     except OSError:  # no sockets, no network at all
         return ()
 
 
-async def _look(places: Sequence[Place]) -> tuple[Nearby, ...]:
+async def _look(places: Sequence[Address]) -> tuple[Nearby, ...]:
     if not places:
         return ()
     tasks = [asyncio.create_task(visit(place)) for place in places]
@@ -268,12 +267,12 @@ def commented_models(servers: Iterable[Nearby]) -> str:
     taken = Counter[str]()
     for server in servers:
         lines.append(f"  # Answered when this file was written: {server.summary}.")
-        for name in server.models[:MOST_MODELS]:
+        for name in server.models[:MAX_NAMED_MODELS]:
             slug = slugify(name)
             taken[slug] += 1
             model_id = slug if taken[slug] == 1 else f"{slug}-{taken[slug]}"
             lines += [f"  # {line}" for line in _model(server, name, model_id)]
-        if more := len(server.models) - MOST_MODELS:
+        if more := len(server.models) - MAX_NAMED_MODELS:
             lines += [f"  # and {more:,} more"] * (more > 0)
         lines.append("")
     return "".join(f"{line}\n" for line in lines)

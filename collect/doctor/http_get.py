@@ -1,7 +1,7 @@
 """One GET that changes nothing, for `collect doctor`: what came back, or why nothing did.
 
-Redirects are not followed and the environment's proxies are used as a run uses them, so that what
-is seen is what a run would meet.
+Redirects are not followed and the environment's proxies are used, exactly as in a run, so that the
+result is what a run would get.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pydantic import JsonValue
 
 from collect.http_client import needs_proxy
 
-LIMIT_S = 8.0
+GET_TIMEOUT_S = 8.0
 """Of one GET, name look-up, TLS and body together."""
 
-MAX_BODY = 16_000_000
+MAX_BODY_BYTES = 16_000_000
 """Bytes of an answer; the longest list of models known is below a million."""
 
 Trouble = Literal["refused", "dns", "tls", "timeout", "proxy", "network", "protocol", "too_large"]
@@ -66,7 +66,10 @@ class ProbeClient:
         self._why_not = ""
         try:
             self._client = httpx.AsyncClient(
-                timeout=LIMIT_S, follow_redirects=False, trust_env=self._proxied, verify=_trust()
+                timeout=GET_TIMEOUT_S,
+                follow_redirects=False,
+                trust_env=self._proxied,
+                verify=_trust(),
             )
         except (ImportError, ValueError, httpx.InvalidURL) as exc:  # the proxy's address or kind
             self._why_not = str(exc)
@@ -87,7 +90,7 @@ class ProbeClient:
         if self._client is None:
             return GetResult(url, 0.0, trouble="proxy", error=self._why_not)
         try:
-            async with asyncio.timeout(LIMIT_S):
+            async with asyncio.timeout(GET_TIMEOUT_S):
                 return await _get(self._client, url, headers, started)
         except (TimeoutError, httpx.TimeoutException) as exc:
             return trouble("timeout", exc)
@@ -112,7 +115,7 @@ async def _get(
         body = bytearray()
         async for piece in response.aiter_bytes():
             body += piece
-            if len(body) > MAX_BODY:
+            if len(body) > MAX_BODY_BYTES:
                 raise _TooLargeError
     try:
         data: JsonValue = orjson.loads(body)
@@ -137,7 +140,7 @@ def _trust() -> ssl.SSLContext:
 
 class _TooLargeError(Exception):
     def __str__(self) -> str:
-        return f"the answer is larger than {MAX_BODY:,} bytes"
+        return f"the answer is larger than {MAX_BODY_BYTES:,} bytes"
 
 
 def _kind(exc: BaseException) -> Trouble:

@@ -26,15 +26,15 @@ from collect.doctor.probe import Visit, run_in_thread
 from collect.inventory.git import output_of
 from collect.inventory.inventory import installed_version
 from collect.local.weights import SIZE_BYTES, find_weights
-from schemas.errors import counted, shown
+from schemas.errors import counted, display_path
 
-MOST_SKEW_S = 5.0
+MAX_SKEW_S = 5.0
 """History is ordered by the time at which runs began."""
 
 COARSE_S = 0.001
 SYNCHRONISED = ("timedatectl", "show", "--property=NTPSynchronized", "--value")
 
-LIMIT_S = 5.0
+FOLDER_TIMEOUT_S = 5.0
 """Of the look at one folder."""
 
 WARN_BYTES = 1_000_000_000
@@ -58,7 +58,7 @@ async def check_clock(scene: Scene) -> list[Finding]:
 def _wall(visits: list[Visit], synchronised: str) -> Finding:
     """Compare our clock with those of servers, whose header has whole seconds."""
     skews = {
-        host_of(one.place.base_url): skew for one in visits if (skew := _skew(one)) is not None
+        host_of(one.address.base_url): skew for one in visits if (skew := _skew(one)) is not None
     }
     kept = {"yes": True, "no": False}.get(synchronised)
     details: Details = {
@@ -68,14 +68,14 @@ def _wall(visits: list[Visit], synchronised: str) -> Finding:
     host = max(skews, key=lambda one: abs(skews[one]), default=None)
     finding = partial(Finding, "wall clock", details=details)
     mend = "sudo timedatectl set-ntp true"
-    if host is not None and abs(skews[host]) > MOST_SKEW_S:
+    if host is not None and abs(skews[host]) > MAX_SKEW_S:
         ahead = "ahead of" if skews[host] > 0 else "behind"
         text = f"{_duration(abs(skews[host]))} {ahead} {host}: history may be in the wrong order"
         return finding("warn", text, f"set the clock of the one that is wrong: {mend}")
     if kept is False:
         return finding("warn", "is not kept in step with any other", mend)
     if host is not None:
-        return finding("ok", f"within {MOST_SKEW_S:g} s of {', '.join(skews)}")
+        return finding("ok", f"within {MAX_SKEW_S:g} s of {', '.join(skews)}")
     if kept:
         return finding("ok", "kept in step with a time server")
     return finding("skip", "nothing to compare it with: no server said what time it is")
@@ -139,16 +139,16 @@ async def check_disk(scene: Scene) -> list[Finding]:
 async def _in_time(subject: str, folder: Path, elsewhere: str) -> Finding:
     """Return a finding for a folder, also when it lies on a drive that has gone away."""
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(FOLDER_TIMEOUT_S):
             return await run_in_thread(lambda: _folder(subject, folder, elsewhere))
     except TimeoutError:
-        text = f"{folder} does not answer within {LIMIT_S:g} s"
+        text = f"{folder} does not answer within {FOLDER_TIMEOUT_S:g} s"
         return Finding(subject, "fail", text, f"is it on a network drive? {elsewhere}")
 
 
 def _folder(subject: str, folder: Path, elsewhere: str) -> Finding:
     """Return a finding for a folder; one that is not there yet is made in the nearest that is."""
-    there, name = folder.absolute(), shown(folder.absolute())
+    there, name = folder.absolute(), display_path(folder.absolute())
     details: Details = {"path": str(folder)}
     finding = partial(Finding, subject, details=details)
     try:
@@ -157,7 +157,7 @@ def _folder(subject: str, folder: Path, elsewhere: str) -> Finding:
     except OSError as exc:  # a folder on the way that is closed to us, a name too long
         return finding("fail", f"{name} cannot be looked at: {exc.strerror}", elsewhere)
     if not there.is_dir():
-        return finding("fail", f"{name}: {shown(there)} is a file", elsewhere)
+        return finding("fail", f"{name}: {display_path(there)} is a file", elsewhere)
     try:
         with tempfile.NamedTemporaryFile(dir=there, prefix=".doctor-") as file:
             file.write(b"x" * 4096)

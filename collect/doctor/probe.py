@@ -30,10 +30,10 @@ from collect.config.endpoints import (
     key_of,
     url_problem,
 )
-from collect.doctor.http_get import LIMIT_S, GetResult, ProbeClient
+from collect.doctor.http_get import GET_TIMEOUT_S, GetResult, ProbeClient
 from collect.http_client import needs_proxy
 from schemas.errors import ConfigError
-from schemas.redact import SHORTEST_VALUE
+from schemas.redact import MIN_SECRET_CHARS
 
 Answer = TypeVar("Answer")
 
@@ -128,7 +128,7 @@ def kind_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Address:
     """An address as some models of the suites are asked there."""
 
     base_url: str
@@ -138,7 +138,7 @@ class Place:
     key: str = field(repr=False)
 
     @classmethod
-    def of(cls, model: ResolvedModel) -> Place:
+    def of(cls, model: ResolvedModel) -> Address:
         """Return where a model is asked; a variable that holds no key sends none."""
         try:
             key = key_of(model)
@@ -149,7 +149,7 @@ class Place:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return the key, to be taken out of what is shown; short ones are words like `ollama`."""
-        return (self.key,) if len(self.key) >= SHORTEST_VALUE else ()
+        return (self.key,) if len(self.key) >= MIN_SECRET_CHARS else ()
 
     @property
     def root(self) -> str:
@@ -178,7 +178,7 @@ class Place:
 class Visit:
     """What an address said."""
 
-    place: Place
+    address: Address
     listing: GetResult
     entries: tuple[Entry, ...] | None = None
     """The models on its list; None: there is no list."""
@@ -195,25 +195,25 @@ class Visit:
         return tuple(name_of(entry) for entry in self.entries or ())
 
 
-def usual_places() -> tuple[Place, ...]:
+def usual_places() -> tuple[Address, ...]:
     """Return where a local Ollama is found, for when no suite names an address."""
     ollama = PROVIDERS["ollama_openai"]
     base_url = ollama.base_url(None)
     if url_problem(base_url):
         return ()
-    return (Place(base_url, is_anthropic=False, api_key_env=None, key=""),)
+    return (Address(base_url, is_anthropic=False, api_key_env=None, key=""),)
 
 
-async def visit(place: Place) -> Visit:
+async def visit(address: Address) -> Visit:
     """Return what an address says of itself; never raises for the other side."""
     started, ends = time.perf_counter(), asyncio.get_running_loop().time() + WHOLE_S
-    client = ProbeClient(place.base_url, is_loopback=is_loopback(host_of(place.base_url)))
+    client = ProbeClient(address.base_url, is_loopback=is_loopback(host_of(address.base_url)))
     try:
         async with asyncio.timeout(VISIT_S):
-            said = await _first(place, client)
+            said = await _first(address, client)
     except TimeoutError:
         ms = (time.perf_counter() - started) * 1000
-        return Visit(place, GetResult(place.list_url, ms, trouble="timeout", error="too slow"))
+        return Visit(address, GetResult(address.list_url, ms, trouble="timeout", error="too slow"))
     else:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(ends):
@@ -223,25 +223,25 @@ async def visit(place: Place) -> Visit:
         await client.aclose()
 
 
-async def _first(place: Place, client: ProbeClient) -> Visit:
+async def _first(slot: Address, client: ProbeClient) -> Visit:
     """Return what the list of models says, and whether an Ollama says it."""
-    host, headers = host_of(place.base_url), place.headers()
-    unknown = await _unknown_host(place.base_url)
+    host, headers = host_of(slot.base_url), slot.headers()
+    unknown = await _unknown_host(slot.base_url)
     if unknown is not None:
-        return Visit(place, unknown)
+        return Visit(slot, unknown)
     listing, about = await asyncio.gather(
-        client.get(place.list_url, headers),
-        _nothing() if host in HOSTS else client.get(f"{place.root}/api/version", headers),
+        client.get(slot.list_url, headers),
+        _nothing() if host in HOSTS else client.get(f"{slot.root}/api/version", headers),
     )
     entries = entries_of(listing.data) if listing.is_good else None
     version = version_of(about)
     kind = kind_of(host, listing, entries or (), is_ollama=version is not None)
-    return Visit(place, listing, entries, kind, version)
+    return Visit(slot, listing, entries, kind, version)
 
 
 async def _more(said: Visit, client: ProbeClient) -> Visit:
     """Return the visit with what the first answers gave reason to ask."""
-    place, listing, headers = said.place, said.listing, said.place.headers()
+    place, listing, headers = said.address, said.listing, said.address.headers()
     if said.version is not None and not said.entries:  # an empty Ollama lists `null`
         tags = await client.get(f"{place.root}/api/tags", headers)
         if tags.is_good and (entries := entries_of(tags.data)) is not None and listing.is_good:
@@ -269,10 +269,10 @@ async def _unknown_host(base_url: str) -> GetResult | None:
         return None
     started = time.perf_counter()
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(GET_TIMEOUT_S):
             await run_in_thread(lambda: socket.getaddrinfo(where.hostname, where.port or 443))
     except TimeoutError:
-        error = f"no name server answered within {LIMIT_S:g} s"
+        error = f"no name server answered within {GET_TIMEOUT_S:g} s"
     except (OSError, UnicodeError) as exc:
         error = str(exc)
     else:

@@ -20,11 +20,11 @@ from pathlib import Path
 from collect.doctor.context import Details, Finding, Scene, and_more
 from collect.inventory.git import output_of
 
-LIMIT_S = 8.0
+TOOL_TIMEOUT_S = 8.0
 CLAUDE = "npm install -g @anthropic-ai/claude-code"
 NUMBER = re.compile(r"\d+(?:\.\d+)+")
 
-CONTAINER_LIMIT_S = 9.0
+CONTAINER_TIMEOUT_S = 9.0
 
 HYBRID = Path("/sys/fs/cgroup/unified")
 """There where the old and the new kind of control groups are mixed, which crun refuses."""
@@ -38,7 +38,7 @@ QUERIES = {
 }
 
 SYSCTL = Path("/proc/sys")
-SANDBOX_LIMIT_S = 4.0
+SANDBOX_TIMEOUT_S = 4.0
 
 NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
 MOUNTS = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
@@ -112,7 +112,7 @@ async def _needed(executable: str, names: list[str]) -> Finding:
         text = f"is not on PATH, or not executable; {who}"
         advice = CLAUDE if executable == "claude" else "correct `executable`, or chmod +x it"
         return Finding(executable, "fail", text, advice)
-    out = await output_of(where, "--version", timeout_s=LIMIT_S)
+    out = await output_of(where, "--version", timeout_s=TOOL_TIMEOUT_S)
     if out.error is not None:
         text = f"{where} does not run: {_first(out.error)}; {who}"
         return Finding(executable, "fail", text, f"try it: {where} --version")
@@ -126,7 +126,7 @@ async def _tool(tool: Tool) -> Finding:
     if where is None:
         text = f"not installed; for {tool.used_for}"
         return Finding(tool.name, "skip", text, tool.install)
-    out = await output_of(where, "--version", timeout_s=LIMIT_S)
+    out = await output_of(where, "--version", timeout_s=TOOL_TIMEOUT_S)
     version = _first(out.text) or _first(out.error or "")
     details: Details = {"path": where, "version": version}
     odd = _oddity(tool, version)
@@ -169,7 +169,7 @@ async def check_containers(_scene: Scene) -> list[Finding]:
 
 
 async def _client(client: str) -> Finding:
-    out = await output_of(client, *QUERIES[client], timeout_s=CONTAINER_LIMIT_S)
+    out = await output_of(client, *QUERIES[client], timeout_s=CONTAINER_TIMEOUT_S)
     where = str(shutil.which(client))
     said = " ".join(out.text.split())
     if out.error is not None or not said:
@@ -226,8 +226,8 @@ async def _bubblewrap(needs: str) -> Finding:
     if where is None:
         text = f"not installed; {needs}"
         return Finding("bubblewrap", "skip", text, "apt-get install bubblewrap")
-    version = (await output_of(where, "--version", timeout_s=SANDBOX_LIMIT_S)).text.strip()
-    out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=SANDBOX_LIMIT_S)
+    version = (await output_of(where, "--version", timeout_s=SANDBOX_TIMEOUT_S)).text.strip()
+    out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=SANDBOX_TIMEOUT_S)
     if out.error is None:
         text = f"{version} at {where} locked a command in; {needs}"
         return Finding("bubblewrap", "ok", text, details={"path": where, "version": version})

@@ -1,8 +1,8 @@
 """What a trial costs, and `--max-cost`: no trial begins that could take the run above its limit.
 
-A trial reserves what it may cost before it is asked; the reservation gives way to what it did
-cost. An answer whose cost cannot be told keeps its reservation, which is the careful side. Failed
-attempts that a provider bills without saying so are not known to anybody here.
+A trial reserves its highest possible cost before it starts; its actual cost then replaces the
+reservation. An answer of unknown cost keeps its reservation, to be on the safe side. Failed
+attempts that a provider bills without reporting them cannot be counted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import date
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
-from collect.limits import Place
+from collect.limits import Slot
 from collect.plan.estimate import most_of_trial, price_of
 from collect.runners.base import Execution
 from schemas.config.prices import NANO, Price
@@ -113,10 +113,10 @@ class Budget:
         self._dearest = 0
         self._changed = asyncio.Event()
 
-    async def reserve(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> int | None:
+    async def reserve(self, trial: PlannedTrial, case: LoadedCase, slot: Slot) -> int | None:
         """Return what is reserved for a trial, or None when it no longer fits.
 
-        Waits while trials in flight may still turn out cheaper than feared; without the place,
+        Waits while trials in flight may still turn out cheaper than feared; without the slot,
         which one of them may need for a retry.
         """
         if self._cap is None:
@@ -131,11 +131,11 @@ class Budget:
             if not is_blind and not is_spent and promised + wanted <= self._cap:
                 self._reserved += wanted
                 self._in_flight += 1
-                await place.take()
+                await slot.take()
                 return wanted
             if not self._in_flight:
                 return None
-            place.leave()
+            slot.leave()
             self._changed.clear()
             await self._changed.wait()
 

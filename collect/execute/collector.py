@@ -28,7 +28,7 @@ from schemas.lake import holds_run, lake_of, month_of
 if TYPE_CHECKING:
     from collect.local.servers import Servers
 
-GARBAGE_EVERY = 50_000
+GARBAGE_THRESHOLD = 50_000
 """New objects between two looks for cycles, which hold up the loop: a trial leaves hardly any."""
 
 
@@ -155,7 +155,7 @@ def _on_loop(work: Callable[[Interrupts], Awaitable[RunReport]]) -> RunReport:
 
     before = gc.get_threshold()
     gc.freeze()  # modules and configuration stay: no look for cycles passes through them
-    gc.set_threshold(GARBAGE_EVERY, *before[1:])
+    gc.set_threshold(GARBAGE_THRESHOLD, *before[1:])
     gc.enable()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

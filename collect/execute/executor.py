@@ -18,24 +18,24 @@ from collect.config import LoadedCase, ResolvedModel
 from collect.execute.budget import Budget
 from collect.http_client import REFUSED
 from collect.http_client.pool import CompletionQueue
-from collect.limits import Limiter, Place, Stopped
+from collect.limits import Limiter, Slot, Stopped
 from collect.providers.base import Outcome
-from collect.runners.base import Execution, Runner, mistaken, not_asked
+from collect.runners.base import Execution, Runner, mistaken, unsent_execution
 from schemas.errors import ConfigError
 from schemas.failures import SKIPPED_ON_REQUEST, known_failure
 from schemas.run.config import PlannedTrial
 
-GIVE_UP_AFTER = 3
+MAX_UNREACHABLE = 3
 """Unreachable trials in a row after which an endpoint is given up (D-E7)."""
 
-REFUSED_AT_FIRST = 3
+MAX_REFUSED = 3
 """Requests that are refused before any other answer: the server was not started."""
 
-MAX_COST = "max_cost: the next trial could take the run above --max-cost"
+COST_STOP_REASON = "max_cost: the next trial could take the run above --max-cost"
 """The stop reason of a run whose money is spent."""
 
-WORKERS_PER_PLACE = 2
-"""A trial that waits before its retry leaves its place to another, up to this many in all."""
+WORKERS_PER_SLOT = 2
+"""A trial that waits before its retry leaves its slot to another, up to this many in all."""
 
 
 @dataclass
@@ -66,10 +66,10 @@ class Hooks:
     before_model: Callable[[ResolvedModel, Callable[[str], Runner]], Awaitable[None]]
     after_model: Callable[[ResolvedModel], Awaitable[None]]
     throttled: Callable[[ResolvedModel, int], None]
-    """A server answers 429 too often: the model goes on with that many places."""
+    """A server answers 429 too often: the model goes on with that many slots."""
     finished: Callable[[Execution], Awaitable[None]]
     """Awaited by the worker before it takes its next trial, so that a stop is in time."""
-    gone: Callable[[ResolvedModel, bool], str | None] = lambda _model, _at_first: None
+    unreachable_reason: Callable[[ResolvedModel, bool], str | None] = lambda _model, _at_first: None
     """Why it is no use to ask a model on whose address just refused; None: others may be luckier.
 
     True: the address has refused from the first request on.
@@ -107,9 +107,9 @@ class Executor:
         Raises:
             Exception: whatever a hook raised: a mistake of ours, never the model's.
         """
-        places = asyncio.Semaphore(self.max_concurrency)
+        slots = asyncio.Semaphore(self.max_concurrency)
         self._lane_tasks = [
-            asyncio.create_task(self._lane(lane, places)) for lane in lanes(self.models)
+            asyncio.create_task(self._lane(lane, slots)) for lane in lanes(self.models)
         ]
         try:
             if self._lane_tasks:
@@ -139,12 +139,12 @@ class Executor:
         for task in self._lane_tasks:
             task.cancel()
 
-    async def _lane(self, lane: list[ResolvedModel], places: asyncio.Semaphore) -> None:
+    async def _lane(self, lane: list[ResolvedModel], slots: asyncio.Semaphore) -> None:
         for model in lane:
             if self.stop_reason is None:
-                await self._model(model, places)
+                await self._model(model, slots)
 
-    async def _model(self, model: ResolvedModel, places: asyncio.Semaphore) -> None:
+    async def _model(self, model: ResolvedModel, slots: asyncio.Semaphore) -> None:
         if (why := self._gone.get(model.base_url)) is not None:
             self.stop_model(model.model_id, why)
             return
@@ -156,7 +156,7 @@ class Executor:
         try:
             await self.hooks.before_model(model, partial(self._runner, work))
             async with asyncio.TaskGroup() as workers:
-                self._open(work, places, lambda: workers.create_task(self._worker(work)))
+                self._open(work, slots, lambda: workers.create_task(self._worker(work)))
         except* Exception as group:  # noqa: BLE001 - unwrapped, not swallowed
             raise group.exceptions[0] from None
         finally:
@@ -169,7 +169,7 @@ class Executor:
         return runner
 
     def _open(
-        self, work: ModelWork, places: asyncio.Semaphore, start_worker: Callable[[], object]
+        self, work: ModelWork, slots: asyncio.Semaphore, start_worker: Callable[[], object]
     ) -> None:
         """Start the first worker; each that takes a trial starts the next, up to the limit.
 
@@ -184,9 +184,9 @@ class Executor:
 
         shrunk = partial(self.hooks.throttled, model)
         limit, per_minute = model.max_concurrency, model.requests_per_minute
-        on_room = partial(one_more, WORKERS_PER_PLACE * limit)
+        on_room = partial(one_more, WORKERS_PER_SLOT * limit)
         work.limiter = Limiter(
-            places,
+            slots,
             limit,
             per_minute,
             on_shrink=shrunk,
@@ -198,25 +198,25 @@ class Executor:
         work.more_workers()
 
     async def _worker(self, work: ModelWork) -> None:
-        # The next trial is taken only once there is a place for it, so that a stop leaves it
+        # The next trial is taken only once there is a slot for it, so that a stop leaves it
         # where it is. It begins after the answers that have arrived are written.
         while await self._one(work, await work.limiter.enter()):
             await self.completions.wait_turn()
 
-    async def _one(self, work: ModelWork, place: Place) -> bool:
+    async def _one(self, work: ModelWork, slot: Slot) -> bool:
         """Execute and hand over one trial; return whether there may be another."""
         try:
-            execution = await self._next(work, place)
+            execution = await self._next(work, slot)
         except Stopped:
             execution = None
         finally:
-            place.leave()
+            slot.leave()
         if execution is None:
             return False
         await self.hooks.finished(execution)
         return True
 
-    async def _next(self, work: ModelWork, place: Place) -> Execution | None:
+    async def _next(self, work: ModelWork, slot: Slot) -> Execution | None:
         """Take the next trial and execute it; None when there is none to be made."""
         if self._is_stopped(work.model):
             return None
@@ -229,18 +229,20 @@ class Executor:
         case = self.cases[trial.case_id]
         if case.unavailable is not None:
             why = f"skipped by --skip-unevaluable: {case.unavailable}"
-            return not_asked(trial, case, SKIPPED_ON_REQUEST, why, "unevaluable")
-        if work.unreachable >= GIVE_UP_AFTER:
-            why = f"{work.model.base_url} was given up after {GIVE_UP_AFTER} trials in a row could "
+            return unsent_execution(trial, case, SKIPPED_ON_REQUEST, why, "unevaluable")
+        if work.unreachable >= MAX_UNREACHABLE:
+            why = (
+                f"{work.model.base_url} was given up after {MAX_UNREACHABLE} trials in a row could "
+            )
             why += "not reach it"
-            return not_asked(trial, case, "connection_error", why, "endpoint_given_up")
-        if (reserved := await self.budget.reserve(trial, case, place)) is None:
-            self.stop(MAX_COST)
+            return unsent_execution(trial, case, "connection_error", why, "endpoint_given_up")
+        if (reserved := await self.budget.reserve(trial, case, slot)) is None:
+            self.stop(COST_STOP_REASON)
             return None
         try:
             if self._is_stopped(work.model):  # while the trial waited for its money
                 raise Stopped
-            execution = await self._run_trial(work, trial, case, place)
+            execution = await self._run_trial(work, trial, case, slot)
         except Stopped:
             self.budget.release(reserved)
             raise
@@ -249,11 +251,11 @@ class Executor:
         return execution
 
     async def _run_trial(
-        self, work: ModelWork, trial: PlannedTrial, case: LoadedCase, place: Place
+        self, work: ModelWork, trial: PlannedTrial, case: LoadedCase, slot: Slot
     ) -> Execution:
         """Run one trial; a mistake of ours costs this trial, not the run, and says what it was."""
         try:
-            execution = await self._runner(work, trial.runner_type).run(trial, case, place)
+            execution = await self._runner(work, trial.runner_type).run(trial, case, slot)
             failure_type = execution.outcome.failure_type
             if failure_type is not None and known_failure(failure_type) is None:
                 return mistaken(
@@ -263,7 +265,7 @@ class Executor:
         except (Stopped, ConfigError):
             raise
         except Exception as exc:  # noqa: BLE001 - becomes a row of failure_type `exception`
-            return not_asked(trial, case, "exception", f"{type(exc).__name__}: {exc}")
+            return unsent_execution(trial, case, "exception", f"{type(exc).__name__}: {exc}")
 
     def _is_stopped(self, model: ResolvedModel) -> bool:
         return self.stop_reason is not None or model.model_id in self._halted
@@ -275,23 +277,23 @@ class Executor:
         if outcome.error_code != REFUSED:
             return
         work.refused += 1
-        at_first = not work.was_reached and work.refused >= REFUSED_AT_FIRST
-        if (why := self.hooks.gone(work.model, at_first)) is not None:
+        at_first = not work.was_reached and work.refused >= MAX_REFUSED
+        if (why := self.hooks.unreachable_reason(work.model, at_first)) is not None:
             self._gone[work.model.base_url] = why
             self.stop_model(work.model.model_id, why)
 
     def _learn(self, work: ModelWork, execution: Execution) -> None:
         """Count how often the endpoint could not be reached in a row."""
-        if work.unreachable >= GIVE_UP_AFTER:  # given up for good, whatever comes late
+        if work.unreachable >= MAX_UNREACHABLE:  # given up for good, whatever comes late
             return
         outcome = execution.outcome
         silent = outcome.failure_type == "timeout" and not outcome.accepted
         unreachable = outcome.failure_type == "connection_error" or silent
         work.unreachable = work.unreachable + 1 if unreachable else 0
-        if work.unreachable == GIVE_UP_AFTER:
+        if work.unreachable == MAX_UNREACHABLE:
             self.stopped_models.setdefault(
                 work.model.model_id,
-                f"{work.model.base_url} could not be reached {GIVE_UP_AFTER} times in a row",
+                f"{work.model.base_url} could not be reached {MAX_UNREACHABLE} times in a row",
             )
 
 

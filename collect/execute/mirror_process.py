@@ -1,11 +1,10 @@
 """The two processes of the analysis that a run starts: the mirror beside it, the report at its end.
 
 The mirror may be killed at any moment, by an operator or for want of memory, and the run goes on:
-another one takes over where Parquet ends. Whatever happened, at the end one runs through.
+another one continues where Parquet ends. In any case a last one completes the work at the end.
 
-The collector never loads what draws the report: `analyze report` does, in a process of its own.
-Whatever goes wrong there, the run itself is kept, and so is its exit code: a report can be made at
-any time.
+The collector never loads what draws the report: `analyze report` does, in a process of its own. An
+error there affects neither the run nor its exit code: a report can be made at any time.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pathlib import Path
 
 from collect.config.endpoints import without_secrets
 from collect.console.progress import RunReport
-from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, printable, shown
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, display_path, printable
 from schemas.io.own_files import open_own
 
 END_TIMEOUT_S = 180.0
@@ -37,7 +36,7 @@ LEFT_S = 5.0
 STEADY_S = 10.0
 """A child that lived this long was of use; one that dies sooner may never be."""
 
-MOST_DEATHS = 5
+MAX_EARLY_DEATHS = 5
 """Early deaths in a row after which only the end is tried again."""
 
 PAUSE_S = 0.5
@@ -54,10 +53,10 @@ Note = Callable[[str], None]
 NAME = "report.html"
 """The report in the run's folder."""
 
-LONGEST_S = 600.0
+REPORT_TIMEOUT_S = 600.0
 """A report of a million trials takes seconds; past this something is broken."""
 
-ENDING_S = 5.0
+REPORT_END_TIMEOUT_S = 5.0
 """How long the report's process may take to end after it was told to."""
 
 
@@ -143,7 +142,7 @@ class MirrorChild:
                 return
             deaths = 1 if time.monotonic() - began >= STEADY_S else deaths + 1
             what = f"the mirror {_ended(self._process.returncode if self._process else None)}"
-            if deaths > MOST_DEATHS:
+            if deaths > MAX_EARLY_DEATHS:
                 self.on_note(f"{what}, {deaths} times in a row; it is run once more at the end")
                 return
             self.on_note(f"{what}; it is started again")
@@ -220,7 +219,7 @@ def add_page(report: RunReport) -> None:
         return
     if code == EXIT_INTERRUPTED:
         report.exit_code = code
-    again = shlex.join(("analyze", "report", shown(run_dir.absolute())))  # D-I2
+    again = shlex.join(("analyze", "report", display_path(run_dir.absolute())))  # D-I2
     sys.stderr.write(f"no report: {why}; the run is kept, and this makes one: {again}\n")
 
 
@@ -234,7 +233,7 @@ def _make(run_dir: Path) -> tuple[str, int]:
     except OSError as exc:
         return f"it cannot be started ({exc.strerror})", EXIT_BAD_NEWS
     except subprocess.TimeoutExpired:
-        return f"it took more than {LONGEST_S:g} s", EXIT_BAD_NEWS
+        return f"it took more than {REPORT_TIMEOUT_S:g} s", EXIT_BAD_NEWS
     if code == EXIT_INTERRUPTED:
         return "interrupted", code
     return f"`analyze report` ended with code {code}", code
@@ -265,13 +264,13 @@ def _wait(process: subprocess.Popen[bytes], is_interrupted: bool) -> int:
     try:
         if is_interrupted:
             raise KeyboardInterrupt
-        return process.wait(LONGEST_S)
+        return process.wait(REPORT_TIMEOUT_S)
     except BaseException:
         process.terminate()
         try:
-            process.wait(ENDING_S)
+            process.wait(REPORT_END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):  # the system has it
-                process.wait(ENDING_S)
+                process.wait(REPORT_END_TIMEOUT_S)
         raise

@@ -23,7 +23,7 @@ from schemas.config.prices import NANO, Price
 from schemas.config.suite import Routing
 from schemas.redact import redact, redact_json
 from schemas.run.config import PlannedTrial
-from schemas.run.result import RAW_OUTPUT_LIMIT, CheckResult, CostSource, Result, cut
+from schemas.run.result import MAX_RAW_OUTPUT_BYTES, CheckResult, CostSource, Result, cut
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
 NO_TOOLS = ToolUse(tool_calls=(), tool_call_source=None, tool_use_success=False)
@@ -41,8 +41,8 @@ OF_USAGE = tuple(COLUMNS & {field.name for field in fields(Usage)})
 OF_AGENT = ("turns", "phases", "workspace")
 """Of an execution, what a single question has none of."""
 
-SHORT_TEXT = 4_000
-"""Bytes kept of what a server says about itself or an error."""
+MAX_TEXT_BYTES = 4_000
+"""Bytes kept of a server's error or description."""
 
 
 def bounded(parsed: JsonValue) -> JsonValue:
@@ -51,13 +51,13 @@ def bounded(parsed: JsonValue) -> JsonValue:
         return cut(parsed)[0]
     if isinstance(parsed, dict) and isinstance(text := parsed.get("text"), str):
         parsed = parsed | {"text": cut(text)[0]}
-    return parsed if len(orjson.dumps(parsed)) <= 2 * RAW_OUTPUT_LIMIT else None
+    return parsed if len(orjson.dumps(parsed)) <= 2 * MAX_RAW_OUTPUT_BYTES else None
 
 
 @lru_cache(maxsize=1024)
 def _clean(text: str | None) -> str | None:
     """Return a short text from outside, without secrets; the same ones come again and again."""
-    return None if text is None else cut(redact(text), SHORT_TEXT)[0]
+    return None if text is None else cut(redact(text), MAX_TEXT_BYTES)[0]
 
 
 def passed_of(

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import JsonValue
 
-from collect.checks import LONG_OUTPUT, judge
+from collect.checks import MIN_THREADED_CHARS, judge
 from collect.config import ResolvedModel
 from collect.config.endpoints import PROVIDERS
 from collect.config.runners import RUNNERS
 from collect.console.progress import RunReport, Screen
 from collect.execute.budget import Budget
-from collect.execute.executor import MAX_COST, Executor, Hooks
+from collect.execute.executor import COST_STOP_REASON, Executor, Hooks
 from collect.execute.mirror_process import MirrorChild
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
 from collect.execute.spec import RunSpec, tags_of
@@ -54,7 +54,7 @@ INTERRUPTED = "interrupted"
 
 Done = TypeVar("Done")
 
-SYNC_EVERY_S = 1.0
+SYNC_INTERVAL_S = 1.0
 """How much a power cut may cost."""
 
 
@@ -145,7 +145,7 @@ class Pipeline:
                 after_model=around.after_model,
                 throttled=self._throttled,
                 finished=self._record,
-                gone=self._absence_reason,
+                unreachable_reason=self._absence_reason,
             ),
             max_concurrency=spec.policy.max_concurrency,
             completions=self._loan.completions,
@@ -207,7 +207,7 @@ class Pipeline:
         if self._executor.stop_reason is not None:
             self._event("run_stopped", None, self._executor.stop_reason)
             self._screen.note(f"the run was stopped: {self._executor.stop_reason}")
-            if self._executor.stop_reason == MAX_COST:
+            if self._executor.stop_reason == COST_STOP_REASON:
                 self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
 
     def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
@@ -323,7 +323,7 @@ class Pipeline:
         """Sync now and then; a disk that refuses ends the run."""
         try:
             while True:
-                await asyncio.sleep(SYNC_EVERY_S)
+                await asyncio.sleep(SYNC_INTERVAL_S)
                 await asyncio.to_thread(self._log.sync)
         except CollectError as exc:
             self._disk_error = exc
@@ -332,6 +332,6 @@ class Pipeline:
 
 async def off_loop(text: str, work: Callable[[], Done]) -> Done:
     """Do the work on a text: in a thread when it is long, so that no other trial waits for it."""
-    if len(text) > LONG_OUTPUT:
+    if len(text) > MIN_THREADED_CHARS:
         return await asyncio.to_thread(work)
     return work()

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from collect.config import ResolvedModel
-from collect.config.embedded import engine, read_beside
+from collect.config.embedded import engine, relocate_models
 from collect.config.endpoints import PROVIDERS, key_problem, refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
 from collect.config.runners import RUNNERS
@@ -139,7 +139,7 @@ def _spec_of(
             raise NotResumable(run_dir, f"{why}; move the run back, or start one with --reuse")
     models = tuple(
         model if model.price else replace(model, price=assumed)
-        for model in read_beside(models_of(config), run_dir)
+        for model in relocate_models(models_of(config), run_dir)
     )
     for model in config.models:
         for option, reason in reserved(model.request_options).items():

@@ -88,8 +88,8 @@ class Around:
 
             done = await unload_others(model.base_url, model.model)
             detail: JsonValue = {
-                "asked": list(done.asked),
-                "still_loaded": list(done.left),
+                "asked": list(done.requested),
+                "still_loaded": list(done.remaining),
                 "error": done.error,
             }
             self.event("exclusive", model.model_id, detail)

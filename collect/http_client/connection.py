@@ -1,12 +1,11 @@
-"""One connection: sends a request, reads the answer, wakes the one who waits for it once.
+"""One connection: sends a request, reads the answer, and wakes its waiter once.
 
 The parser is llhttp, which is strict: two lengths, a length beside chunks, a bad chunk size or
 header are errors, never guesses.
 
 The end of a request's time comes only once all that has arrived is read: a collector that was
-stopped, suspended or overloaded wakes up to deadlines that have passed and to sockets that nobody
-has read. An event loop sees to the deadlines first, and answers that were there in time would look
-as if they never came.
+stopped, suspended or overloaded wakes up to expired deadlines and unread sockets. An event loop
+handles the deadlines first, so answers that arrived in time would be lost.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from typing import cast
 import httptools
 
 from collect.http_client.errors import BodyError, ProtocolError, ReadError, WireError, WriteError
-from collect.http_client.exchange import MAX_HEAD, Exchange
+from collect.http_client.exchange import MAX_HEAD_BYTES, Exchange
 
 AFTER_THE_END_S = 0.05
 """How long a server may take to end an answer whose end marker has arrived."""
 
 
-MANY_PIECES = 2_000
+MAX_PIECES_PER_READ = 2_000
 """Pieces in one read, after which other connections are looked at before this one goes on."""
 
 Wake = Callable[[asyncio.Future[None], Exception | None], None]
 """Finishes the future of the one who waits, when it is his turn."""
 
-QUIET_PASSES = 10
+MAX_QUIET_PASSES = 10
 """Passes of the event loop, each with a look at every socket, that bring nothing more."""
 
-MOST_PASSES = 1_000
+MAX_PASSES = 1_000
 """Passes in all: a server that never ends its answer has to stop somewhere."""
 
 
@@ -144,7 +143,7 @@ class Connection(asyncio.Protocol):
             self._end(wrong)
         elif self._message_ended:
             self._end(None)
-        elif self._head_size > MAX_HEAD:
+        elif self._head_size > MAX_HEAD_BYTES:
             self._end(_too_long())
         elif self._marked and self._timer is None:
             loop = asyncio.get_running_loop()
@@ -152,9 +151,9 @@ class Connection(asyncio.Protocol):
 
     def _feed(self, data: bytes) -> None:
         """Parse what arrived; a head ends within its limit, however it was cut on its way."""
-        room = MAX_HEAD - self._head_size
+        room = MAX_HEAD_BYTES - self._head_size
         if not self._in_body and len(data) > room:
-            self._head_size = MAX_HEAD
+            self._head_size = MAX_HEAD_BYTES
             self._parser.feed_data(data[:room])
             if not self._in_body:
                 self._stop(_too_long())
@@ -169,7 +168,7 @@ class Connection(asyncio.Protocol):
         if not pieces:
             return
         self._pieces = []
-        if len(pieces) > MANY_PIECES and self._transport is not None:
+        if len(pieces) > MAX_PIECES_PER_READ and self._transport is not None:
             self._transport.pause_reading()
             asyncio.get_running_loop().call_soon(self._read_on)
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -244,7 +243,7 @@ class Connection(asyncio.Protocol):
         """Take one header, or one trailer, which nobody reads."""
         if self._in_body:
             self._trailer_size += len(name) + len(value)
-            if self._trailer_size > MAX_HEAD:
+            if self._trailer_size > MAX_HEAD_BYTES:
                 self._stop(_too_long())
         else:
             self._headers[name.lower()] = value
@@ -288,7 +287,7 @@ class Connection(asyncio.Protocol):
 
 
 def _too_long() -> ProtocolError:
-    return ProtocolError(f"headers are longer than {MAX_HEAD:,} bytes")
+    return ProtocolError(f"headers are longer than {MAX_HEAD_BYTES:,} bytes")
 
 
 class Deadline:
@@ -332,7 +331,7 @@ class Deadline:
         self._quiet = self._quiet + 1 if now == self._before else 0
         self._before = now
         self._passes += 1
-        if self._quiet >= QUIET_PASSES or self._passes >= MOST_PASSES:
+        if self._quiet >= MAX_QUIET_PASSES or self._passes >= MAX_PASSES:
             self._next = None
             self._limit.reschedule(self._loop.time())
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from errno import ECONNREFUSED
 
-MAX_BODY = 32_000_000
+MAX_BODY_BYTES = 32_000_000
 """Bytes of an answer, decoded; more is not an answer."""
 
 
@@ -89,7 +89,7 @@ class BodyTooLarge(BodyError):
     """The answer is larger than any answer."""
 
     def __init__(self) -> None:
-        super().__init__(f"the answer is larger than {MAX_BODY:,} bytes")
+        super().__init__(f"the answer is larger than {MAX_BODY_BYTES:,} bytes")
 
 
 class TooManyPieces(BodyError):

@@ -1,7 +1,7 @@
-"""What passed over the wire for one request, and when; also what had passed before a failure.
+"""What was sent and received for one request, and when; on a failure, what had passed before it.
 
-Stamps are seconds of `time.perf_counter`, taken when bytes pass and not when a task wakes up: a
-busy event loop must not be booked to the model.
+Stamps are seconds of `time.perf_counter`, taken when bytes pass and not when a task wakes up: the
+delay of a busy event loop must not count as latency of the model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bisect import bisect_left
 from typing import Protocol
 
 from collect.http_client.errors import (
-    MAX_BODY,
+    MAX_BODY_BYTES,
     MAX_PIECES,
     BodyError,
     BodyTooLarge,
@@ -22,13 +22,13 @@ from collect.http_client.errors import (
 )
 from schemas.redact import redact
 
-MAX_HEAD = 65_536
+MAX_HEAD_BYTES = 65_536
 """Bytes of a header block, or of trailers."""
 
 OVERLAP = 64
 """Bytes of earlier chunks in which an end marker may begin."""
 
-EXACT_STAMPS = 10_000
+MAX_EXACT_STAMPS = 10_000
 """Reads of one answer that have a stamp of their own."""
 
 COARSE_S = 0.001
@@ -135,11 +135,11 @@ class Exchange:
         """Take the head of the answer.
 
         Raises:
-            BodyTooLarge: the body is announced with more than `MAX_BODY` bytes.
+            BodyTooLarge: the body is announced with more than `MAX_BODY_BYTES` bytes.
             UnknownEncoding: the body comes in a content encoding that we do not read.
         """
         self.status, self.headers = status, headers
-        if int(headers.get(b"content-length", 0)) > MAX_BODY:
+        if int(headers.get(b"content-length", 0)) > MAX_BODY_BYTES:
             raise BodyTooLarge
         encoding = self.header(b"content-encoding").strip().lower()
         if encoding in {"", "identity"}:
@@ -161,7 +161,7 @@ class Exchange:
 
         Raises:
             TooManyPieces: the body came in more than `MAX_PIECES`.
-            BodyTooLarge: the body grew beyond `MAX_BODY` bytes.
+            BodyTooLarge: the body grew beyond `MAX_BODY_BYTES` bytes.
             BodyError: the body is not what its content encoding says.
         """
         if self.first_byte is None:
@@ -174,11 +174,11 @@ class Exchange:
             if not data:
                 return False
         self.size += len(data)
-        if self.size > MAX_BODY:
+        if self.size > MAX_BODY_BYTES:
             raise BodyTooLarge
         self._body += data
         moments = self._moments
-        if len(moments) >= EXACT_STAMPS and moment - moments[-1] < COARSE_S:
+        if len(moments) >= MAX_EXACT_STAMPS and moment - moments[-1] < COARSE_S:
             self._ends[-1] = self.size
         else:
             moments.append(moment)
@@ -203,7 +203,7 @@ class Exchange:
             self._is_deflate = False
             if data[0] & 0x0F != zlib.DEFLATED:
                 self._decoder = decoder = zlib.decompressobj(-zlib.MAX_WBITS)
-        room = MAX_BODY - self.size
+        room = MAX_BODY_BYTES - self.size
         try:
             plain = decoder.decompress(data, room + 1)
         except zlib.error as exc:

@@ -17,7 +17,7 @@ from collect.http_client.errors import REFUSED, WireError, is_refusal
 from collect.http_client.exchange import Exchange
 from collect.http_client.pool import Target
 
-IN_ONE_GO = 256
+MAX_PIECES_PER_TURN = 256
 """Pieces of an answer that are taken in before others have a turn."""
 
 FAILURES: dict[type[httpx.HTTPError], tuple[str, str]] = {
@@ -101,7 +101,9 @@ async def _read(response: httpx.Response, exchange: Exchange) -> None:
     async for data in pieces:
         if exchange.add(time.perf_counter(), data):
             break
-        if exchange.pieces % IN_ONE_GO == 0:  # what is read already would be read without a pause
+        if (
+            exchange.pieces % MAX_PIECES_PER_TURN == 0
+        ):  # what is read already would be read without a pause
             await asyncio.sleep(0)
     exchange.finish(time.perf_counter())
     with contextlib.suppress(TimeoutError, httpx.HTTPError):

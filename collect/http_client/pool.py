@@ -1,8 +1,8 @@
 """Our own HTTP/1.1: keep-alive connections on asyncio, with nothing between socket and stamp.
 
-There is no queue: who calls decides how many requests are in flight. The connection used last is
-used first, so that few stay warm and the rest may go. Host, request line and headers of an address
-are worked out once, as bytes.
+There is no queue: the caller decides how many requests are in flight. The connection used last is
+used first, so that few stay in use and the others may close. Host, request line and headers of an
+address are encoded once, as bytes.
 
 Answers are handed over one per pass of the event loop (`CompletionQueue`). When many arrive
 together, judging and writing them in one go would keep the loop from the sockets, and the answers
@@ -40,16 +40,16 @@ PATH_SAFE = "/%:@!$&'()*+,;=~"
 
 PORTS = {"http": 80, "https": 443}
 
-REUSE_S = 4.0
+MAX_IDLE_S = 4.0
 """How long a connection may lie idle and be used again; many servers close at 5 s."""
 
 STALE_S = 1.0
-"""A connection that breaks off so soon after it was used again had been closed before."""
+"""A reused connection that breaks within this time had already been closed by the server."""
 
-CONNECT_S = 10.0
+CONNECT_TIMEOUT_S = 10.0
 """How long a connection may take, TLS included."""
 
-CLOSE_S = 1.0
+CLOSE_TIMEOUT_S = 1.0
 """How long closing may take before we stop looking."""
 
 
@@ -148,7 +148,7 @@ class WireTransport:
     """A pool of connections to any number of origins."""
 
     def __init__(
-        self, completions: CompletionQueue | None = None, *, connect_s: float = CONNECT_S
+        self, completions: CompletionQueue | None = None, *, connect_s: float = CONNECT_TIMEOUT_S
     ) -> None:
         """Open nothing yet; others may share the queue in which answers are handed over."""
         self._connect_s = connect_s
@@ -216,7 +216,7 @@ class WireTransport:
             connection.abort()
         self._idle.clear()
         if connections:
-            await asyncio.wait([one.closed for one in connections], timeout=CLOSE_S)
+            await asyncio.wait([one.closed for one in connections], timeout=CLOSE_TIMEOUT_S)
 
     def _take(self, origin: Origin) -> Connection | None:
         """Return the idle connection that was used last, if it is fresh enough."""
@@ -225,7 +225,7 @@ class WireTransport:
             connection = idle.pop()
             if not connection.is_usable:
                 continue
-            if time.perf_counter() - connection.idle_since < REUSE_S:
+            if time.perf_counter() - connection.idle_since < MAX_IDLE_S:
                 return connection
             for one in (connection, *idle):  # the rest is older still
                 one.abort()

@@ -26,17 +26,17 @@ from schemas.redact import redact
 from schemas.run.inventory import CommandError, ConfigCommit
 
 OLLAMA_STORE = os.path.expanduser("~/.ollama")  # noqa: PTH111 - given to `du` as text
-MOST_AT_ONCE = 32
+MAX_COMMAND_THREADS = 32
 
 REAP_S = 2.0
 """How long a command that was killed may take to go."""
 
 NO_MORE: Mapping[str, str | None] = {}
 
-LIMIT_S = 2.0
+GIT_TIMEOUT_S = 2.0
 """Of one call of git."""
 
-MOST_NAMED = 20
+MAX_NAMED_FILES = 20
 """Changed files that are named."""
 
 SETTINGS = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null"}
@@ -127,7 +127,7 @@ def _start(
 @cache
 def _readers() -> ThreadPoolExecutor:
     """Return threads of their own: those of the loop are for the run's files."""
-    return ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="commands")
+    return ThreadPoolExecutor(MAX_COMMAND_THREADS, thread_name_prefix="commands")
 
 
 def _read(process: subprocess.Popen[bytes], timeout_s: float) -> Output:
@@ -224,7 +224,7 @@ async def config_commit(inputs: RunInputs) -> ConfigCommit | CommandError | None
         commit=None if commit == "(initial)" else commit,
         branch=None if branch is None or branch == "(detached)" else redact(branch),
         is_dirty=bool(changed),
-        changed=tuple(sorted(changed)[:MOST_NAMED]),
+        changed=tuple(sorted(changed)[:MAX_NAMED_FILES]),
         n_outside=len(read.files) - len(mine.files),
     )
 
@@ -238,7 +238,7 @@ async def _git(folder: str, *arguments: str, settings: Mapping[str, str] = SETTI
     for number, (name, value) in enumerate(settings.items()):  # a name may hold a `=`
         environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     command = ("git", "--no-pager", "-C", folder, *arguments)
-    return await output_of(*command, timeout_s=LIMIT_S, environment=environment)
+    return await output_of(*command, timeout_s=GIT_TIMEOUT_S, environment=environment)
 
 
 async def _no_filters(root: str) -> dict[str, str]:

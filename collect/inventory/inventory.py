@@ -1,7 +1,7 @@
 """What a run is made with: machine, versions, local models, configs, which keys are there.
 
-Everything is asked at once, and the first request waits a moment only: what is slower, such as the
-version of a CLI that no model of the run uses, comes in beside the first trials and completes
+All queries start at once, and the first request waits for them only briefly: slower ones, such as
+the version of a CLI that no model of the run uses, finish during the first trials and complete
 inventory.json.
 """
 
@@ -61,7 +61,7 @@ QUICK_S = 0.02
 LAST_S = 1.0
 """How long the end of a run waits for what is still open."""
 
-LIMIT_S = 30.0
+COMMAND_TIMEOUT_S = 30.0
 """Of one command: a store of models may lie on a slow disk."""
 
 NICENESS = 10
@@ -87,7 +87,9 @@ class Stocktaking:
         """Begin to ask; a CLI that a model uses is asked elsewhere, since the plan needs it."""
         used = {model.executable for model in self._inputs.models}
         self._commands = {
-            name: asyncio.create_task(output_of(*command, timeout_s=LIMIT_S, niceness=NICENESS))
+            name: asyncio.create_task(
+                output_of(*command, timeout_s=COMMAND_TIMEOUT_S, niceness=NICENESS)
+            )
             for name, command in (*COMMANDS.items(), *VERSIONS.items())
             if command[-1] != "--version" or command[0] not in used
         }

@@ -1,8 +1,8 @@
 """Which weights, and which version of a CLI, would answer now: part of a trial's fingerprint.
 
-A server is asked which models it holds and a CLI for its version; no model is asked anything. What
-gives no answer is unknown, and never a reason not to run. What servers of local models say of them
-is kept in the record of a run.
+A server is asked which models it holds and a CLI for its version; no model is queried. Without an
+answer the build is unknown, which never stops a run. What servers of local models report is kept
+in the record of a run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemas.run.inventory import ServedModel
 if TYPE_CHECKING:
     from collect.inventory.ollama import InstalledModel, OllamaServer
 
-MOST_TEXT = 200
+MAX_VERSION_CHARS = 200
 """Characters kept of a version."""
 
 Address = tuple[str, str | None]
@@ -40,7 +40,7 @@ class Server:
     """None: it may not be asked, since a run would not ask it either."""
     is_ollama: bool | None = None
     """None: nobody answered."""
-    held: Mapping[str, InstalledModel] = field(default_factory=dict)
+    installed: Mapping[str, InstalledModel] = field(default_factory=dict)
     """By canonical name."""
 
 
@@ -67,7 +67,7 @@ class Builds:
             return None
         from collect.inventory.ollama import canonical  # noqa: PLC0415 - see `look_up`
 
-        return server.held.get(canonical(model.model))
+        return server.installed.get(canonical(model.model))
 
     def of(self, model: ResolvedModel) -> ResolvedModel:
         """Return a model with what is known of its weights and its CLI."""
@@ -77,7 +77,7 @@ class Builds:
         if model.executable is not None:
             said = self.versions.get(model.executable)
             line = None if said is None else said.first_line
-            version = None if line is None else printable(redact(line))[:MOST_TEXT]
+            version = None if line is None else printable(redact(line))[:MAX_VERSION_CHARS]
             return replace(model, harness_version=model.harness_version or version)
         held = self.installed_model(model)
         return model if held is None else replace(model, model_build=held.digest)
@@ -89,7 +89,7 @@ class Builds:
             return None
         from collect.inventory.ollama import canonical  # noqa: PLC0415 - see `look_up`
 
-        near = nearest(canonical(model.model), server.held)
+        near = nearest(canonical(model.model), server.installed)
         hint = f"did you mean `{near}`? " if near else ""
         pull = shlex.join(["ollama", "pull", model.model])
         return (

@@ -1,9 +1,9 @@
 """What an Ollama says of the models it holds, and letting go of those in memory.
 
-Looks go over our own transport; only unloading uses httpx. Whatever answers behind an
-OpenAI-compatible address may be asked. What does not answer like an Ollama is none: llama.cpp says
-404, others say 200 and something else. A second model in memory takes the room and the bandwidth
-that the first one is measured with.
+Queries use our own transport; only unloading uses httpx. Any server behind an OpenAI-compatible
+address may be queried. One that does not answer like an Ollama is none: llama.cpp returns 404,
+others 200 with something else. A second model in memory would take memory and bandwidth from the
+one that is measured.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from schemas.redact import redact
 if TYPE_CHECKING:
     import httpx
 
-LIMIT_S = 2.0
+QUERY_TIMEOUT_S = 2.0
 """Of one question, connecting included."""
 
-MOST_TEXT = 200
+MAX_NAME_CHARS = 200
 """Characters of a name or version; no real one is longer."""
 
 HEX = frozenset("0123456789abcdef")
@@ -34,7 +34,7 @@ HEX = frozenset("0123456789abcdef")
 CHECKS = 5
 """How often is looked whether a model is gone, after 0.5, 1, 1.5 … seconds."""
 
-TIMEOUT_S = 10.0
+UNLOAD_TIMEOUT_S = 10.0
 """Of one request while models are unloaded."""
 
 
@@ -111,7 +111,7 @@ class OllamaServer:
                 return False, None  # unknown, for want of a client that knows proxies
             if body is None:
                 target = replace(target, head=b"GET" + target.head.removeprefix(b"POST"))
-            async with asyncio.timeout(LIMIT_S):
+            async with asyncio.timeout(QUERY_TIMEOUT_S):
                 transport = WireTransport()
                 try:
                     sent = b"" if body is None else orjson.dumps(body)
@@ -160,7 +160,7 @@ def _get(value: JsonValue, name: str) -> JsonValue:
 
 def _text(value: JsonValue) -> str | None:
     """Return a text of the server as something that may be kept and shown."""
-    return printable(redact(value))[:MOST_TEXT] if isinstance(value, str) and value else None
+    return printable(redact(value))[:MAX_NAME_CHARS] if isinstance(value, str) and value else None
 
 
 def _count(value: JsonValue) -> int | None:
@@ -172,8 +172,8 @@ def _count(value: JsonValue) -> int | None:
 class Unloaded:
     """What came of asking a server to let go of its other models."""
 
-    asked: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
     """Still in memory after the last check."""
     error: str | None = None
 
@@ -187,7 +187,7 @@ async def unload_others(base_url: str, keep: str) -> Unloaded:
     root = base_url.removesuffix("/v1")
     import httpx  # noqa: PLC0415 - few runs unload a model, and none waits for this otherwise
 
-    async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=UNLOAD_TIMEOUT_S, trust_env=False) as client:
         try:
             others = await _loaded(client, root, keep)
             for name in others:

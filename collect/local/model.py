@@ -1,7 +1,7 @@
-"""The embedded model as a context manager: what a run and the tests hold in their hands.
+"""The embedded model as a context manager, for a run and for tests.
 
-The server is a child process, started, waited for, and ended without fail. Imports nothing heavy:
-the engine lives in the child alone (`collect.local.server`).
+The server is a child process: started, awaited until it is ready, and always ended. Imports nothing
+heavy: only the child loads the engine (`collect.local.server`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import NoReturn
 from collect.config.embedded import (
     CONTEXT_TOKENS,
     ENGINE,
+    MAX_SLOTS,
     PACKAGED_MODEL,
-    SLOTS,
     default_threads,
     file_problem,
 )
@@ -39,7 +39,7 @@ LOG_LINES = 8
 """Enough of the engine's log to hold the reason of a failed start."""
 POLL_SECONDS = 0.05
 TELL_SECONDS = 5.0
-"""Between two sentences on a start that takes long."""
+"""Between two progress messages of a slow start."""
 
 START_SECONDS = 60.0
 """A start takes 0.5 s on a quiet machine, and several seconds on a loaded one."""
@@ -185,7 +185,7 @@ def serving(
     *,
     alias: str = PACKAGED_MODEL,
     api_key: str | None = None,
-    slots: int = SLOTS,
+    slots: int = MAX_SLOTS,
     context_tokens: int = CONTEXT_TOKENS,
     threads: int | None = None,
     start_seconds: float | None = None,

@@ -40,39 +40,39 @@ class EarlierPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialNews:
+class TrialChange:
     """How one planned trial stands to the earlier run, and why."""
 
     key: TrialKey
     kind: Kind
-    why: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
     """Changed: names of the fingerprint parts that differ. New: what is new about it."""
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class PlanChanges:
     """All trials of a plan against one earlier run."""
 
     since: str | None
     """run_id of the earlier run; None when there is none."""
-    trials: tuple[TrialNews, ...]
+    trials: tuple[TrialChange, ...]
     """In the plan's order."""
-    gone: tuple[TrialKey, ...]
+    removed: tuple[TrialKey, ...]
     """Trials of the earlier run that the plan no longer has."""
 
     def summary(self) -> str:
         """Return one line: `12 same; 4 changed: case; 8 new: repetition; 2 gone`."""
-        counts = Counter((trial.kind, trial.why) for trial in self.trials)
+        counts = Counter((trial.kind, trial.reasons) for trial in self.trials)
         parts = [
             f"{count:,} {kind}" + (f": {' + '.join(why)}" if why else "")
             for wanted in get_args(Kind)
             for (kind, why), count in counts.most_common()
             if kind == wanted
         ]
-        return "; ".join([*parts, f"{len(self.gone):,} gone"] if self.gone else parts)
+        return "; ".join([*parts, f"{len(self.removed):,} gone"] if self.removed else parts)
 
 
-def news_since(earlier: EarlierPlan | None, plan: Iterable[PlannedTrial]) -> News:
+def changes_since(earlier: EarlierPlan | None, plan: Iterable[PlannedTrial]) -> PlanChanges:
     """Return what is new in a plan; without an earlier one every trial is."""
     before: Mapping[TrialKey, EarlierTrial] = earlier.trials if earlier else {}
     models = {key[0] for key in before}
@@ -97,12 +97,12 @@ def news_since(earlier: EarlierPlan | None, plan: Iterable[PlannedTrial]) -> New
         key = (trial.model_id, trial.case_id, trial.repetition)
         seen.add(key)
         if (old := before.get(key)) is None:
-            news.append(TrialNews(key, "new", why_new(key)))
+            news.append(TrialChange(key, "new", why_new(key)))
         else:
             changed = _changed(old, trial)
-            news.append(TrialNews(key, "changed" if changed else "same", changed))
+            news.append(TrialChange(key, "changed" if changed else "same", changed))
     gone = tuple(key for key in before if key not in seen)
-    return News(earlier.run_id if earlier else None, tuple(news), gone)
+    return PlanChanges(earlier.run_id if earlier else None, tuple(news), gone)
 
 
 def _changed(old: EarlierTrial, trial: PlannedTrial) -> tuple[str, ...]:

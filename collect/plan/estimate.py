@@ -1,7 +1,7 @@
 """Before a run: about how many tokens a plan sends and gets back, and what they may cost.
 
-An estimate, said as one: four characters a token suits English prose and is too low for code and
-for other scripts. It counts the first request of each trial: neither retries nor further turns.
+An estimate, and labelled as one: four characters a token suits English prose; code and other
+scripts have more. It counts the first request of each trial: neither retries nor further turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CaseKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class TokensSeen:
+class MeanTokens:
     """Mean tokens of one case with one model, in earlier runs."""
 
     input_tokens: int
@@ -65,7 +65,7 @@ def estimate(
     prices: PriceTable,
     *,
     on_date: date,
-    history: Mapping[CaseKey, TokensSeen] | None = None,
+    history: Mapping[CaseKey, MeanTokens] | None = None,
 ) -> tuple[ModelEstimate, ...]:
     """Return one estimate for each model of the plan, in the suite's order.
 
@@ -109,7 +109,7 @@ class _Tokens:
 
 
 def _tokens(
-    model: ResolvedModel, case: LoadedCase, characters: int, history: Mapping[CaseKey, TokensSeen]
+    model: ResolvedModel, case: LoadedCase, characters: int, history: Mapping[CaseKey, MeanTokens]
 ) -> _Tokens:
     if seen := history.get((model.model_id, case.case_id)):
         return _Tokens(seen.input_tokens, seen.output_tokens, seen.output_tokens)

@@ -1,9 +1,9 @@
 """What the last runs of a suite showed, for a better estimate and for what a plan can show (S11).
 
 Tokens of each case, and verdicts. Reads results.jsonl line by line; a line that cannot be read is
-passed over, since a plan is no place to complain. Nothing of the lake is read: its engines stay out
-of this process. Of the analysis only closed formulas of the standard library are asked, and the
-words that `analyze power` says them in.
+skipped without a warning. The lake is not read, since its engines stay out of this process. Of the
+analysis only formulas that need the standard library alone are used, and the sentences of
+`analyze power`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from analyze.power.render import LETTERS, merged, power_facts, power_lines
-from analyze.stats.power.assumptions import LOOK_BACK, CaseSeen, RunSeen, assumptions_of
+from analyze.stats.power.assumptions import MAX_RUNS, ObservedCase, ObservedRun, assumptions_of
 from analyze.stats.power.planning import PowerPlan, power_plan
 from collect.plan.changes import newest_first
-from collect.plan.estimate import CaseKey, TokensSeen
+from collect.plan.estimate import CaseKey, MeanTokens
 from collect.plan.plan import PlanSize
 from schemas.config.project import Thresholds
 from schemas.errors import NotOwnFile
@@ -28,7 +28,7 @@ from schemas.run.config import PlannedTrial
 from schemas.run.layout import LOG
 from schemas.run.result import loose_content_of
 
-MOST_BYTES = 64_000_000
+MAX_READ_BYTES = 64_000_000
 """What is read in a few tenths of a second: a plan, or the last words of a run, wait for it."""
 
 
@@ -41,7 +41,7 @@ class _Outcome(NamedTuple):
     """A hash of the text of a success."""
 
 
-def tokens_seen(run_dir: Path, plan: Iterable[PlannedTrial]) -> dict[CaseKey, TokensSeen]:
+def tokens_seen(run_dir: Path, plan: Iterable[PlannedTrial]) -> dict[CaseKey, MeanTokens]:
     """Return the tokens of earlier answers to the very cases of a plan.
 
     An answer to another text under the same case_id says nothing and is left out; so is a line
@@ -66,14 +66,14 @@ def tokens_seen(run_dir: Path, plan: Iterable[PlannedTrial]) -> dict[CaseKey, To
             for at, value in enumerate((sent, received, 1)):
                 total[at] += value
     return {
-        key: TokensSeen(round(sent / count), round(received / count))
+        key: MeanTokens(round(sent / count), round(received / count))
         for key, (sent, received, count) in totals.items()
     }
 
 
-def outcomes_seen(
+def previous_outcomes(
     runs_dir: Path, suite_id: str, model_ids: Collection[str], *, at_most: int | None = None
-) -> list[dict[str, RunSeen]]:
+) -> list[dict[str, ObservedRun]]:
     """Return each model of the last runs of a suite with its verdicts, newest run first.
 
     Of 20 runs at most, since they also tell how much nights vary; as soon as two say enough of each
@@ -83,13 +83,15 @@ def outcomes_seen(
     """
     found = []
     wanted, n_bytes = dict.fromkeys(model_ids, 2), 0
-    for run_dirs in runs_of(runs_dir, suite_id)[:LOOK_BACK]:
+    for run_dirs in runs_of(runs_dir, suite_id)[:MAX_RUNS]:
         n_bytes += sum(_size(run_dir / "results.jsonl") for run_dir in run_dirs)
-        is_enough = n_bytes > MOST_BYTES and all(missing <= 0 for missing in wanted.values())
+        is_enough = n_bytes > MAX_READ_BYTES and all(missing <= 0 for missing in wanted.values())
         if is_enough or (at_most is not None and n_bytes > at_most):
             break
         run_ids = tuple(run_dir.name for run_dir in run_dirs)
-        run = {model_id: RunSeen(run_ids, cases) for model_id, cases in _cases(run_dirs).items()}
+        run = {
+            model_id: ObservedRun(run_ids, cases) for model_id, cases in _cases(run_dirs).items()
+        }
         found.append(run)
         for model_id, seen in run.items():
             if model_id in wanted:
@@ -112,7 +114,7 @@ def runs_of(runs_dir: Path, suite_id: str) -> list[list[Path]]:
     return [sorted(run_dirs) for run_dirs in runs.values()]
 
 
-def _cases(run_dirs: Sequence[Path]) -> dict[str, dict[str, CaseSeen]]:
+def _cases(run_dirs: Sequence[Path]) -> dict[str, dict[str, ObservedCase]]:
     """Return what became of every case in a run; the last record of a trial counts."""
     trials: dict[tuple[str, str, int], _Outcome | None] = {}
     for run_dir in run_dirs:
@@ -124,7 +126,7 @@ def _cases(run_dirs: Sequence[Path]) -> dict[str, dict[str, CaseSeen]]:
     for (model_id, case_id, _), outcome in trials.items():
         if outcome is not None:
             cases[model_id, case_id].append(outcome)
-    found: defaultdict[str, dict[str, CaseSeen]] = defaultdict(dict)
+    found: defaultdict[str, dict[str, ObservedCase]] = defaultdict(dict)
     for (model_id, case_id), outcomes in cases.items():
         found[model_id][case_id] = _case(outcomes)
     return dict(found)
@@ -152,10 +154,10 @@ def _outcome(row: Mapping[str, Any]) -> _Outcome | None:
     )
 
 
-def _case(outcomes: Sequence[_Outcome]) -> CaseSeen:
+def _case(outcomes: Sequence[_Outcome]) -> ObservedCase:
     answers = [one.answer for one in outcomes if one.answer is not None]
     failed = any(one.answer is None and one.passed is not None for one in outcomes)
-    return CaseSeen(
+    return ObservedCase(
         outcomes[0].case_hash,
         sum(one.passed is not None for one in outcomes),
         sum(one.passed is True for one in outcomes),
@@ -165,11 +167,11 @@ def _case(outcomes: Sequence[_Outcome]) -> CaseSeen:
 
 
 def powers_of(
-    sizes: Mapping[str, PlanSize], runs: Sequence[Mapping[str, RunSeen]], limits: Thresholds
+    sizes: Mapping[str, PlanSize], runs: Sequence[Mapping[str, ObservedRun]], limits: Thresholds
 ) -> tuple[PowerPlan, ...]:
     """Return what a plan shows of each model and what the margin of the thresholds would need.
 
-    Runs are from `outcomes_seen`, newest first; there may be none yet.
+    Runs are from `previous_outcomes`, newest first; there may be none yet.
     """
     return tuple(
         power_plan(

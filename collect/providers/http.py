@@ -36,13 +36,13 @@ from collect.providers.http_reply import broken, read_answer
 from collect.providers.ignored_settings import ignored
 from schemas.errors import ConfigError, Problem
 
-MANY_PIECES = 2_000
+MAX_INLINE_PIECES = 2_000
 """Pieces of an answer above which it is read beside the event loop, which others wait for."""
 
-LONG_ANSWER = 1_000_000
+MAX_INLINE_BYTES = 1_000_000
 """Bytes of an answer above which it is read there as well."""
 
-MOST_NOTES = 10
+MAX_NOTES = 10
 """Sentences about one model; a server may name another model in every answer."""
 
 STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
@@ -157,7 +157,7 @@ class OverHttp(ABC):
         elif reply.failure_type is None:
             notes += ignored(prepared.body, reply)
         fresh = tuple(dict.fromkeys(note for note in notes if note not in self._noted))
-        fresh = fresh[: max(0, MOST_NOTES - len(self._noted))]
+        fresh = fresh[: max(0, MAX_NOTES - len(self._noted))]
         if not fresh:
             return reply
         self._noted.update(fresh)  # each is said once a run
@@ -176,7 +176,7 @@ class OverHttp(ABC):
         except WireError as exc:
             failure = broken(exc, exchange)
         reading = (exchange, failure, self.read_stream, self.read_whole)
-        if exchange.pieces > MANY_PIECES or exchange.size > LONG_ANSWER:
+        if exchange.pieces > MAX_INLINE_PIECES or exchange.size > MAX_INLINE_BYTES:
             reply = await asyncio.to_thread(read_answer, *reading)
         else:
             reply = read_answer(*reading)

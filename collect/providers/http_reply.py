@@ -1,7 +1,7 @@
 """What every HTTP answer has in common: its times, an error page, a break in the middle.
 
-What the bytes of a good answer mean is told by the two functions of a provider, for an answer that
-is one JSON object and for one that is a stream of events.
+A provider has two functions that read a good answer: one for a single JSON object and one for a
+stream of events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import orjson
 
 from collect.http_client import Exchange, WireError
 from collect.providers.base import Reply
-from schemas.base import MOST
+from schemas.base import MAX_QUANTITY
 from schemas.redact import redact
 
 NO_END = "no_end_marker"
@@ -26,10 +26,10 @@ NO_END = "no_end_marker"
 STATUS = re.compile(r"[45]\d\d")
 """A code of an error that is an HTTP status."""
 
-ERROR_TEXT = 2_000
+MAX_ERROR_CHARS = 2_000
 """Characters kept of an error page; cut after keys were taken out, never through one."""
 
-ERROR_BODY = 1_000_000
+MAX_ERROR_BYTES = 1_000_000
 """Bytes of an error page that are looked at."""
 
 
@@ -131,7 +131,7 @@ def malformed(reply: Reply, exc: Exception) -> Reply:
 
 def error_text(text: str | None, otherwise: str = "an error without words") -> str:
     """Return what a server said of an error, without secrets and not too long."""
-    return redact(text or otherwise)[:ERROR_TEXT]
+    return redact(text or otherwise)[:MAX_ERROR_CHARS]
 
 
 def error_of(data: Any) -> tuple[str | None, str | None]:
@@ -164,7 +164,7 @@ def failure_type_of(code: str | None, otherwise: str) -> str:
 def count_of(data: Any, name: str) -> int | None:
     """Return a field of an object that is a number of tokens, else None."""
     value = data.get(name) if isinstance(data, dict) else None
-    return value if type(value) is int and 0 <= value <= MOST else None
+    return value if type(value) is int and 0 <= value <= MAX_QUANTITY else None
 
 
 def trace_value(data: Any) -> Any:
@@ -213,7 +213,7 @@ def _read_whole(exchange: Exchange, whole: ObjectReader) -> Reply:
 
 def _refusal(exchange: Exchange) -> Reply:
     """Turn an HTTP error into a reply, with the server's own words."""
-    raw = exchange.body() if exchange.size <= ERROR_BODY else b""
+    raw = exchange.body() if exchange.size <= MAX_ERROR_BYTES else b""
     try:
         code, text = error_of(orjson.loads(raw))
     except orjson.JSONDecodeError:

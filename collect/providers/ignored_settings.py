@@ -1,8 +1,8 @@
-"""Settings that a server passed over in silence, as far as its answer shows.
+"""Settings that a server silently ignored, as far as its answer shows.
 
-Only what an answer proves, or shows no sign of, is said. A temperature, a top_p or a seed leaves
-no trace in one answer, so nothing is said of them. The sentences hold nothing that differs from
-answer to answer, since each is said once a run.
+Only settings whose effect an answer would show are reported. A temperature, a top_p or a seed
+leaves no trace in one answer, so they are never reported. The sentences hold nothing that differs
+from answer to answer, since each is reported once a run.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ OTHER_MODEL = "asked for `{}`, answered by `{}`: the server may ignore `model`"
 NO_THINKING = "an answer with thinking level `{}` shows no sign of reasoning"
 THINKS = "thinking level `none` was asked for, and an answer came with reasoning"
 
-MOST_NAME = 200
+MAX_NAME_CHARS = 200
 """Characters of a model's name that are said."""
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
-LONG_PROMPT = 2_000
+MIN_PROMPT_CHARS = 2_000
 """Characters; a shorter prompt is cut by no server."""
 
-CHARS_A_TOKEN = 6
+MAX_CHARS_PER_TOKEN = 6
 """Ordinary text has 2 to 5; only above are words counted."""
 
 ALWAYS_THINKS = frozenset({"medium", "high", "xhigh", "max"})
@@ -79,7 +79,7 @@ def ignored(body: Mapping[str, JsonValue], reply: Reply) -> list[str]:
     asked, served = body.get("model"), reply.served_model
     if served != asked and isinstance(asked, str) and served and not body.get("models"):
         notes += (
-            [OTHER_MODEL.format(asked, redact(served)[:MOST_NAME])]
+            [OTHER_MODEL.format(asked, redact(served)[:MAX_NAME_CHARS])]
             if is_other_model(asked, served)
             else []
         )
@@ -124,7 +124,7 @@ def _prompt_note(body: Mapping[str, JsonValue], tokens: int) -> str | None:
         return NO_PROMPT
     texts = _texts(body)
     n_chars = sum(map(len, texts))
-    if n_chars < LONG_PROMPT or n_chars < CHARS_A_TOKEN * tokens:
+    if n_chars < MIN_PROMPT_CHARS or n_chars < MAX_CHARS_PER_TOKEN * tokens:
         return None
     n_words = sum(len(text.split()) for text in texts)
     return CUT if n_words * 2 > tokens * 3 else None

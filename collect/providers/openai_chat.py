@@ -9,9 +9,9 @@ Tool calls: the API gives each an index and its id and name once. Ollama gives e
 0, or none, and sends each in one piece; others say the name again, or a new id without a name, with
 each piece of the same call.
 
-Streams: a token costs some hundred bytes of JSON that say the same each time. Two events that agree
-up to a value and from its end on say the same but for this value, since a JSON value may be
-replaced by another wherever it stands. So the first is parsed, and of the next the text.
+Streams: each token comes with some hundred bytes of JSON that never change. Two events that are
+equal before and after one value differ in this value only, since any JSON value may be replaced by
+another. So the first event is parsed whole, and of the following ones only the text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from collect.providers.http_reply import (
     trace_value,
 )
 
-MOST_USD = 1e6
+MAX_USD = 1e6
 """More is no cost of an answer."""
 
 TEXTS = frozenset({"content", "reasoning_content", "reasoning"})
@@ -143,7 +143,7 @@ def usd_of(data: Any, name: str) -> float | None:
     sum_usd = data.get(name) if isinstance(data, dict) else None
     if isinstance(sum_usd, bool) or not isinstance(sum_usd, int | float):
         return None
-    return float(sum_usd) if 0 <= sum_usd <= MOST_USD else None
+    return float(sum_usd) if 0 <= sum_usd <= MAX_USD else None
 
 
 def text_of(content: Any) -> str:

@@ -65,11 +65,11 @@ LAST = {
 
 
 @dataclass(frozen=True, slots=True)
-class Untold(Reply):
+class UnmarkedReply(Reply):
     """A reply of a server whose answers never say whether they were cut off."""
 
     @classmethod
-    def of(cls, reply: Reply) -> Untold:
+    def of(cls, reply: Reply) -> UnmarkedReply:
         """Return a reply that says so."""
         return cls(**{one.name: getattr(reply, one.name) for one in fields(reply)})
 
@@ -88,7 +88,12 @@ def judged(reply: Reply, limit: JsonValue) -> Reply:
     if reply.failure_type == "invalid_response" and reply.error_code is not None:
         return replace(reply, failure_type=_failure_type(reply.error_code))
     used = reply.usage.output_tokens
-    if not isinstance(reply, Untold) or not isinstance(limit, int) or used is None or used < limit:
+    if (
+        not isinstance(reply, UnmarkedReply)
+        or not isinstance(limit, int)
+        or used is None
+        or used < limit
+    ):
         return reply
     if reply.failure_type not in {None, "empty_response"}:
         return reply
@@ -236,7 +241,7 @@ class ResponseAnswer:
         if self._status == "incomplete":
             return incomplete(reply, response.get("incomplete_details"))
         if "incomplete_details" not in response:
-            reply = Untold.of(reply)
+            reply = UnmarkedReply.of(reply)
         return answered(reply)
 
 

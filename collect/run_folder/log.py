@@ -1,8 +1,8 @@
 """The append-only run folder: one collector at a time, every line one write, nothing rewritten.
 
-The kernel lets go of the lock with the process. Whether a folder may be gone on with is asked
-before a byte of it is changed. Going on repairs the log, cuts traces that were torn, and asks what
-the log does not hold: on a folder that lost its log, is a copy of another one or leads elsewhere,
+The kernel releases the lock when the process ends. Whether a folder may be resumed is checked
+before any byte of it changes. Resuming repairs the log, cuts torn traces, and runs the trials that
+the log does not hold: in a folder that lost its log, is a copy of another one or leads elsewhere,
 each of these would destroy something or be paid for twice.
 """
 

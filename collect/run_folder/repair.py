@@ -1,7 +1,7 @@
 """Puts right what kill -9 or a power cut left in a run's folder, before the run goes on.
 
-Cut is only what no reader ever took for something: bytes after the last newline of results.jsonl,
-and what follows the last whole trace of an artifact file. A line that ended in a newline is never
+Only what no reader could have used is cut: bytes after the last newline of results.jsonl, and what
+follows the last whole trace of an artifact file. A line that ended in a newline is never
 touched, however broken, since the lake may have counted it already; readers skip it. A whole trace
 stays even where no result points at it: it is an answer.
 """
@@ -24,8 +24,8 @@ STALE_S = 600.0
 """A temporary file this old belongs to nobody any more."""
 
 BLOCK_BYTES = 1 << 16
-LONGEST_PADDING = 2**32 - 1
-NAMED = 3
+MAX_PADDING_BYTES = 2**32 - 1
+MAX_NAMED_LINES = 3
 """Broken lines that are named by number; of more, only how many there are."""
 
 
@@ -40,8 +40,8 @@ def repair(run_dir: Path) -> list[str]:
     notes = _cut_tail(run_dir)
     offsets, broken = _read_log(run_dir)
     if broken:
-        places = ", ".join(str(number) for number in broken[:NAMED])
-        more = f" and {len(broken) - NAMED} more" if len(broken) > NAMED else ""
+        places = ", ".join(str(number) for number in broken[:MAX_NAMED_LINES])
+        more = f" and {len(broken) - MAX_NAMED_LINES} more" if len(broken) > MAX_NAMED_LINES else ""
         notes.append(f"{LOG}: line {places}{more} cannot be read; kept, and skipped by all")
     found = {f"artifacts/{path.name}" for path in (run_dir / "artifacts").glob("*.jsonl.zst")}
     for name in sorted(found | offsets.keys()):
@@ -136,7 +136,7 @@ def _padding(at_least: int) -> list[tuple[bytes, int]]:
     """Return skippable frames, as head and number of zeros, that take up so many bytes or more."""
     frames = []
     while at_least > 0:
-        length = max(0, min(at_least - 8, LONGEST_PADDING))
+        length = max(0, min(at_least - 8, MAX_PADDING_BYTES))
         frames.append((PADDING_MAGIC + length.to_bytes(4, "little"), length))
         at_least -= 8 + length
     return frames

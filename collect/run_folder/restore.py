@@ -1,7 +1,7 @@
 """`collect restore`: a run's log and plan again, from what the lake and the traces hold of them.
 
-The log as found goes before the lake where both say the same, so its lines stay byte for byte.
-Nothing of what was found is thrown away: unless the new file begins with it, it is kept beside.
+Where the log and the lake hold the same record, the line of the log is used, byte for byte. The old
+log is never lost: unless the new file begins with it, it is kept beside it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 import zstandard
 
 from collect.run_folder.log import ARTIFACTS, PLAN, lock_run, require_own_run, resume_command
-from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, printable, shown
+from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, display_path, printable
 from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own
 from schemas.lake import Lake, LakeLog, lake_of
@@ -29,7 +29,7 @@ from schemas.run.trace import REFERENCE, frames, whole_frame
 LOCK_WAIT_S = 60.0
 """For the mirror of a collector that was killed: it seals what is there before it goes."""
 
-NAMED = 20
+MAX_NAMED_TRIALS = 20
 """Trials that are named; of more, only how many there are. With --json all are."""
 
 FOUND = ".found-"
@@ -259,7 +259,7 @@ def restored_json(restored: Restored) -> str:
 def restored_text(restored: Restored) -> str:
     """Return what was done, in lines for people."""
     run_dir = Path(restored.run_dir)
-    log = shown(run_dir / LOG)
+    log = display_path(run_dir / LOG)
     is_whole = not restored.lines_from_lake
     would = "would have" if restored.is_dry_run and not is_whole else "has"
     lines = [
@@ -273,14 +273,15 @@ def restored_text(restored: Restored) -> str:
     if restored.plan_lines:
         made = "would be" if restored.is_dry_run else "was"
         lines.append(
-            f"{shown(run_dir / PLAN)} {made} written again: {counted(restored.plan_lines, 'trial')}"
+            f"{display_path(run_dir / PLAN)} {made} written again: "
+            f"{counted(restored.plan_lines, 'trial')}"
         )
     if restored.plan_missing:
         what = counted(restored.plan_missing, "planned trial is", "planned trials are")
-        lines.append(f"{what} neither in {shown(run_dir / PLAN)} nor in the lake")
+        lines.append(f"{what} neither in {display_path(run_dir / PLAN)} nor in the lake")
     for path in restored.kept_beside:
         made = "would be" if restored.is_dry_run else "is"
-        lines.append(f"what was found {made} kept in {shown(Path(path))}")
+        lines.append(f"what was found {made} kept in {display_path(Path(path))}")
     lines += _trials("without its text, which is nowhere", restored.without_text)
     lines += _trials("cannot be restored: a trace, and no result anywhere", restored.not_restored)
     if not restored.is_dry_run:
@@ -291,7 +292,7 @@ def restored_text(restored: Restored) -> str:
 def _trials(what: str, trials: Sequence[Trial]) -> list[str]:
     lines = [
         f"{model_id} / {case_id} / {repetition}: {what}"
-        for model_id, case_id, repetition in trials[:NAMED]
+        for model_id, case_id, repetition in trials[:MAX_NAMED_TRIALS]
     ]
-    more = len(trials) - NAMED
+    more = len(trials) - MAX_NAMED_TRIALS
     return [*lines, f"and {counted(more, 'more trial')}: {what}"] if more > 0 else lines

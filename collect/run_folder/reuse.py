@@ -34,7 +34,7 @@ OF_PLAN = PlannedTrial.model_fields.keys() & Result.model_fields.keys() - {"reco
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReusableResult:
     """One answer that need not be asked for again."""
 
     run_fingerprint: str
@@ -44,7 +44,7 @@ class Found:
     """Its trace, compressed; None when the file is gone or torn."""
 
 
-def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterator[Found]:
+def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterator[ReusableResult]:
     """Yield for each wanted fingerprint the newest success, as far as there is one.
 
     The fingerprints are of the current version; the new run is not looked into.
@@ -60,7 +60,7 @@ def find_reusable(runs_dir: Path, run_id: str, wanted: Iterable[str]) -> Iterato
             yield found
 
 
-def _in_run(run_dir: Path, wanted: set[bytes]) -> Iterator[Found]:
+def _in_run(run_dir: Path, wanted: set[bytes]) -> Iterator[ReusableResult]:
     """Yield the last success of each wanted fingerprint in one run, in the order of its lines."""
     with ExitStack() as open_files:
         try:
@@ -71,7 +71,7 @@ def _in_run(run_dir: Path, wanted: set[bytes]) -> Iterator[Found]:
         for place in sorted(_places(log, wanted).values()):
             log.seek(place)
             if (result := _result(log.readline(), wanted)) is not None:
-                yield Found(result.run_fingerprint or "", result, traces.frame(result))
+                yield ReusableResult(result.run_fingerprint or "", result, traces.frame(result))
 
 
 def _places(log: BinaryIO, wanted: set[bytes]) -> dict[bytes, int]:

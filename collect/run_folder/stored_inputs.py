@@ -1,7 +1,7 @@
-"""The cases and models of a run as its folder keeps them: what `--resume` asks.
+"""The cases and models of a run as stored in its folder, which `--resume` uses.
 
-Whatever happened to the YAML files meanwhile. cases.jsonl.zst holds one loaded case a line,
-without secrets. A run is completed only when all of it still has the fingerprints of its plan.
+Later changes of the YAML files have no effect. cases.jsonl.zst holds one loaded case a line,
+without secrets. A run is resumed only when all of it still has the fingerprints of its plan.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from schemas.redact import may_hold_secret, redact_json
 from schemas.run.config import FINGERPRINT_VERSION, PART_DIGITS, PlannedTrial, RunConfig
 
 CASES_FILE = "cases.jsonl.zst"
-MOST_CASE_BYTES = 1 << 30
+MAX_CASE_BYTES = 1 << 30
 """Of all cases of a run, unfolded; a few bytes of a file that somebody made may say far more."""
 
 CHUNK_BYTES = 1 << 12
 """That are unfolded at once: up to 130 MB."""
 
-NAMED = 3
+MAX_NAMED_CASES = 3
 """Cases named in a refusal; of more, only how many there are."""
 
 _PAIRS = ("attachments", "hooks", "unevaluable")
@@ -104,7 +104,7 @@ def _decompressed(content: bytes) -> bytes:
         if stream.eof:
             break
         text += stream.decompress(content[begin : begin + CHUNK_BYTES])
-        if len(text) > MOST_CASE_BYTES:
+        if len(text) > MAX_CASE_BYTES:
             message = "unfolds to more than any run has"
             raise ValueError(message)
     if not stream.eof:
@@ -176,9 +176,9 @@ def verify_stored(
             changed |= dict.fromkeys(planned.changes(PlannedTrial.model_validate_json(line)))
     if changed:
         names = list(changed)
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        more = f" and {len(names) - MAX_NAMED_CASES} more" if len(names) > MAX_NAMED_CASES else ""
         why = (
-            f"{', '.join(names[:NAMED])}{more} changed since it was planned; "
+            f"{', '.join(names[:MAX_NAMED_CASES])}{more} changed since it was planned; "
             f"`{again}` starts a new run and takes over what is still the same"
         )
         raise NotResumable(run_dir, why)

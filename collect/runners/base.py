@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from collect.config import LoadedCase
 from collect.http_client.pool import CompletionQueue
-from collect.limits import Place
+from collect.limits import Slot
 from collect.providers.base import Outcome
 from collect.runners.loop_clock import LoopClock
 from schemas.config.case import Role
@@ -111,10 +111,10 @@ class Loan:
 class Runner(Protocol):
     """Executes the trials of one model whose cases name its kind."""
 
-    async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
+    async def run(self, trial: PlannedTrial, case: LoadedCase, slot: Slot) -> Execution:
         """Execute one trial; whatever the other side does is in what is returned.
 
-        The trial holds its place, and gives it up while it waits before a retry.
+        The trial holds its slot, and gives it up while it waits before a retry.
         """
 
     async def warm_up(self) -> Outcome:
@@ -135,7 +135,7 @@ def mistaken(execution: Execution, error_message: str) -> Execution:
     return replace(execution, outcome=outcome)
 
 
-def not_asked(
+def unsent_execution(
     trial: PlannedTrial,
     case: LoadedCase,
     failure_type: str,

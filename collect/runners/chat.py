@@ -10,12 +10,12 @@ from pydantic import JsonValue
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import key_of
 from collect.config.resolved import WireMessage
-from collect.limits import Place, with_retries
+from collect.limits import Slot, with_retries
 from collect.plan.fingerprint import seed_of
 from collect.providers import provider_of
 from collect.providers.base import NOT_READ, Outcome, Prepared, Reply, Request
-from collect.runners.base import Execution, Loan, Trace, not_asked, now_ms
-from collect.runners.loop_clock import awake_or_not
+from collect.runners.base import Execution, Loan, Trace, now_ms, unsent_execution
+from collect.runners.loop_clock import boot_clock_s
 from schemas.run.config import PlannedTrial
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
@@ -27,11 +27,11 @@ KEYLESS = "api_key_missing"
 WARM_UP_TIMEOUT_S = 600.0
 """Loading a large model from a slow disk takes minutes."""
 
-LATE_SHARE = 0.1
+MAX_LAG_SHARE = 0.1
 """Of the time that ran out: above it a time-out is the collector's own."""
 
 STOPPED_S = 1.0
-"""A loop that stands still for so long was stopped: no stamp of that time says when bytes came."""
+"""A loop that stands still this long was stopped: its stamps do not say when bytes arrived."""
 
 STOOD_STILL = (
     "the collector stood still (stopped, asleep or overloaded): answers that were on their way "
@@ -55,17 +55,17 @@ class LlmProbe:
         """Close the provider's connections."""
         await self._provider.aclose()
 
-    async def run(self, trial: PlannedTrial, case: LoadedCase, place: Place) -> Execution:
+    async def run(self, trial: PlannedTrial, case: LoadedCase, slot: Slot) -> Execution:
         """Send the case's messages and return what came back."""
         if self._keyless:
-            return not_asked(trial, case, KEYLESS, self._keyless, KEYLESS)
+            return unsent_execution(trial, case, KEYLESS, self._keyless, KEYLESS)
         trace = Trace()
         for message in case.messages:
             trace.message(message["role"], message["content"], message.get("name"))
         prepared = self._provider.prepare(self._request(trial, case))
         started_at_ms, began = now_ms(), time.perf_counter()
         reply, attempts = await with_retries(
-            lambda: self._ask(prepared), place, self._retries(case), trace.retry
+            lambda: self._ask(prepared), slot, self._retries(case), trace.retry
         )
         ended_at_ms, wall = now_ms(), time.perf_counter() - began
         if self._stood_still and not self._said_stood_still:
@@ -98,10 +98,10 @@ class LlmProbe:
 
     async def _ask(self, prepared: Prepared) -> Reply:
         """Send one request, and tell what its model did from what the collector did to it."""
-        began, since = time.perf_counter(), awake_or_not()
+        began, since = time.perf_counter(), boot_clock_s()
         reply = await self._provider.ask(prepared)
         stood_s = self._clock.stood_still_since(began)
-        excused = without_our_own(reply, stood_s, awake_or_not() - since)
+        excused = without_our_own(reply, stood_s, boot_clock_s() - since)
         self._stood_still |= excused is not reply
         return excused
 
@@ -134,7 +134,7 @@ def without_our_own(reply: Reply, stood_s: float, took_s: float) -> Reply:
         stood_s: for how long the event loop stood still meanwhile.
         took_s: how long the request took, sleep of the machine included.
     """
-    if stood_s <= LATE_SHARE * took_s:
+    if stood_s <= MAX_LAG_SHARE * took_s:
         return reply
     if reply.failure_type == "timeout" or reply.error_code == NOT_READ:
         message = f"{reply.error_message}; the collector itself stood still for {stood_s:.1f} s"

@@ -15,7 +15,7 @@ TICK_S = 0.05
 WORTH_NOTING_S = 0.001
 
 
-def awake_or_not() -> float:
+def boot_clock_s() -> float:
     """Return seconds of a clock that goes on while the machine sleeps, where there is one."""
     if hasattr(time, "CLOCK_BOOTTIME"):  # Linux
         return time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -42,9 +42,9 @@ class LoopClock:
 
     async def _tick(self) -> None:
         while True:
-            due = awake_or_not() + TICK_S
+            due = boot_clock_s() + TICK_S
             await asyncio.sleep(TICK_S)
-            late = awake_or_not() - due
+            late = boot_clock_s() - due
             if late > WORTH_NOTING_S:
                 self._at.append(time.perf_counter())
                 self._late.append(late)

@@ -5,9 +5,9 @@ are known: `question` and `answer` of GSM8K, Inspect's `input` and `target`, `me
 of OpenAI's evals, promptfoo's `__expected`. Two that could be the same thing are a question to the
 user, never a guess.
 
-A validator is chosen from the expected answers. A choice is a start: it is said on the screen and
-in the suite, so that it is looked at. Where no comparison of texts can be right, nothing is judged
-rather than judged wrongly.
+A validator is chosen from the expected answers. It is a proposal: shown on the screen and in the
+suite, so that it gets reviewed. Where no comparison of texts can be right, answers are not judged
+at all rather than judged wrongly.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Validator = dict[str, JsonValue]
 Answers = tuple[str, ...]
 """The expected answers of a row, any of which is right."""
 
-MOST_LABELS = 20
-LONGEST_LABEL = 40
-SHORT = 3
+MAX_LABELS = 20
+MAX_LABEL_CHARS = 40
+MAX_COMMON_CHARS = 3
 """Characters of an answer that is found in many a sentence by accident."""
 
-LONG = 100
+MIN_FREE_TEXT_CHARS = 100
 """Characters from which no two people would write the same answer."""
 
 FOUND = "the expected answer stands somewhere in the answer, letter by letter"
@@ -188,8 +188,8 @@ def _reason(kind: str, rows: int, why: str) -> str:
 def _are_labels(answers: Sequence[Answers]) -> bool:
     """Tell whether few short answers come again and again."""
     labels = {label for row in answers for label in row}
-    few = len(labels) <= MOST_LABELS and 2 * len(labels) <= len(answers)
-    return few and all(len(label) <= LONGEST_LABEL and "\n" not in label for label in labels)
+    few = len(labels) <= MAX_LABELS and 2 * len(labels) <= len(answers)
+    return few and all(len(label) <= MAX_LABEL_CHARS and "\n" not in label for label in labels)
 
 
 def _by_length(answers: Sequence[Answers]) -> Choice:
@@ -197,19 +197,21 @@ def _by_length(answers: Sequence[Answers]) -> Choice:
     validators: list[Validator] = []
     for row in answers:
         longest, shortest = max(map(len, row)), min(map(len, row))
-        if longest > LONG or any("\n" in text for text in row):
+        if longest > MIN_FREE_TEXT_CHARS or any("\n" in text for text in row):
             validators.append({"type": "noop"})
         else:
-            validators.append(_exact(row) if shortest <= SHORT else _contains(row))
+            validators.append(_exact(row) if shortest <= MAX_COMMON_CHARS else _contains(row))
     kinds = [str(one["type"]) for one in validators]
     n_found, n_long = kinds.count("contains"), kinds.count("noop")
     n_exact = len(kinds) - n_found - n_long
     reasons = [_reason("contains", n_found, FOUND)] * bool(n_found)
     if n_exact:
-        why = f"at most {SHORT} characters would be found in many an answer by accident"
+        why = f"at most {MAX_COMMON_CHARS} characters would be found in many an answer by accident"
         reasons.append(_reason("exact", n_exact, why))
     if n_long:
-        reasons += _noop(n_long, f"texts of over {LONG} characters cannot be compared").reasons
+        reasons += _noop(
+            n_long, f"texts of over {MIN_FREE_TEXT_CHARS} characters cannot be compared"
+        ).reasons
     return Choice(tuple(validators), tuple(reasons))
 
 

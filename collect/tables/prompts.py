@@ -14,7 +14,7 @@ from types import MappingProxyType
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from collect.config.prompt_lists import ENTRY_LIMIT, LIST_LIMIT, TOO_LONG
+from collect.config.prompt_lists import MAX_ENTRY_BYTES, MAX_LIST_BYTES, TOO_LONG
 from collect.tables.columns import (
     ASSERTIONS,
     Answers,
@@ -26,7 +26,7 @@ from collect.tables.columns import (
     no_answers,
 )
 from collect.tables.rows import Row, Table
-from schemas.base import fitting, slugify
+from schemas.base import bounded_slug, slugify
 from schemas.config.case import Prompt
 from schemas.errors import ConfigError, Problem
 from schemas.io.json_text import is_unicode
@@ -194,7 +194,7 @@ def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptLi
         messages = cells.messages(row)
         if prompt_id is None:
             continue
-        case_id = fitting(slugify(prompt_id), prompt_id)
+        case_id = bounded_slug(slugify(prompt_id), prompt_id)
         if (first := taken.setdefault(case_id, row.line)) != row.line:
             what = f"makes the case_id `{case_id}`, as line {first} does"
             advice = "ids differ in letters and digits, without capitals; `--id none` numbers rows"
@@ -208,10 +208,10 @@ def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptLi
     if cells.problems:
         raise ConfigError(sorted(cells.problems, key=lambda problem: problem.line or 0))
     content = b"".join(lines)
-    if len(content) > LIST_LIMIT:
+    if len(content) > MAX_LIST_BYTES:
         what = f"makes a prompt list of {len(content):,} bytes"
         advice = "split the table"
-        raise ConfigError([Problem(table.path, what, allowed=f"{LIST_LIMIT:,}", advice=advice)])
+        raise ConfigError([Problem(table.path, what, allowed=f"{MAX_LIST_BYTES:,}", advice=advice)])
     return PromptList(content, len(lines), choice.reasons)
 
 
@@ -238,7 +238,7 @@ def _line(cells: _Cells, row: Row, entry: dict[str, JsonValue]) -> bytes:
     except (TypeError, orjson.JSONEncodeError):
         cells.add_problem(row, cells.roles.input, "holds half a character")
     else:
-        if len(line) > ENTRY_LIMIT:
+        if len(line) > MAX_ENTRY_BYTES:
             cells.add_problem(row, None, TOO_LONG)
         return line
     return b""

@@ -17,9 +17,9 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from collect.config.prompt_lists import (
-    COUNT_LIMIT,
-    ENTRY_LIMIT,
-    LIST_LIMIT,
+    MAX_ENTRIES,
+    MAX_ENTRY_BYTES,
+    MAX_LIST_BYTES,
     json_lines,
     json_objects,
 )
@@ -59,7 +59,7 @@ def read_table(path: Path) -> Table:
         raise ConfigError(
             [Problem(path, "is no table", found=kind or None, allowed=", ".join(KINDS))]
         )
-    raw = read_bytes(path, LIST_LIMIT)
+    raw = read_bytes(path, MAX_LIST_BYTES)
     try:
         table = _csv(path, raw, kind) if kind in {".csv", ".tsv"} else _json(path, raw, kind)
     except ConfigError as exc:
@@ -89,13 +89,13 @@ class _Problems(list[Problem]):
 
 def _too_many(path: Path, line: int) -> ConfigError:
     advice = "take a part of it, or split it into several tables"
-    what = f"holds more than {COUNT_LIMIT:,} rows"
+    what = f"holds more than {MAX_ENTRIES:,} rows"
     return ConfigError([Problem(path, what, line=line, advice=advice)])
 
 
 def _csv(path: Path, raw: bytes, kind: str) -> Table:
     text = decode(path, raw)
-    limit = csv.field_size_limit(ENTRY_LIMIT)
+    limit = csv.field_size_limit(MAX_ENTRY_BYTES)
     try:
         records = _records(path, text, "\t" if kind == ".tsv" else _delimiter(text))
         line, header = next(records, (1, []))
@@ -103,7 +103,7 @@ def _csv(path: Path, raw: bytes, kind: str) -> Table:
         problems = _Problems(path)
         rows: list[Row] = []
         for line, cells in records:
-            if len(rows) == COUNT_LIMIT:
+            if len(rows) == MAX_ENTRIES:
                 raise _too_many(path, line)
             while len(cells) > len(columns) and not cells[-1]:
                 cells.pop()
@@ -144,7 +144,7 @@ def _broken(path: Path, line: int, reason: str) -> Problem:
         advice = f"a quote inside quotes is written twice; or {TORN}"
         return Problem(path, what, line=line, advice=advice)
     if "field larger" in reason:
-        what = f"holds a cell of more than {ENTRY_LIMIT:,} characters"
+        what = f"holds a cell of more than {MAX_ENTRY_BYTES:,} characters"
         return Problem(path, what, line=line, advice="is a quote missing that should close it?")
     if "expected after" in reason:
         what = "goes on behind a closing quote"
@@ -183,7 +183,7 @@ def _json(path: Path, raw: bytes, kind: str) -> Table:
     rows: list[Row] = []
     columns: dict[str, None] = {}
     for number, (line, piece) in enumerate(pieces):
-        if number == COUNT_LIMIT:
+        if number == MAX_ENTRIES:
             raise _too_many(path, line)
         try:
             cells = json.loads(

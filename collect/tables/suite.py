@@ -14,8 +14,8 @@ from collect.commands.init import GITIGNORE, starter_configs
 from collect.tables.columns import Roles, roles_of
 from collect.tables.prompts import PromptList, prompt_list
 from collect.tables.rows import Table, read_table
-from schemas.base import fitting, slugify
-from schemas.errors import CollectError, ConfigError, Problem, counted, printable, shown
+from schemas.base import bounded_slug, slugify
+from schemas.errors import CollectError, ConfigError, Problem, counted, display_path, printable
 
 MODELS = re.compile(r"^models:\n(?: .*\n|\n)+", re.MULTILINE)
 """The block of the starter suite: a model that runs here, and others to fill in."""
@@ -38,20 +38,20 @@ def write_table_suite(
     table = read_table(path)
     roles = roles_of(table, named)
     prompts = prompt_list(table, roles, validator)
-    suite_id = fitting(slugify(path.stem), path.stem)
+    suite_id = bounded_slug(slugify(path.stem), path.stem)
     suites = Path("configs", "suites")
     own = {
         suites / f"{suite_id}.jsonl": prompts.content,
         suites / f"{suite_id}.yaml": _suite(suite_id, table, roles, prompts).encode(),
     }
     _write(directory, own, _shared())
-    made = shown(directory / suites / suite_id)
+    made = display_path(directory / suites / suite_id)
     return [
         f"wrote {made}.yaml and {suite_id}.jsonl beside it: "
-        f"{counted(prompts.n_prompts, 'case')} from {printable(shown(path))}",
+        f"{counted(prompts.n_prompts, 'case')} from {printable(display_path(path))}",
         *(f"  {line}" for line in _account(table, roles, prompts)),
         "next:",
-        *([] if directory.samefile(Path()) else [f"  cd {shlex.quote(shown(directory))}"]),
+        *([] if directory.samefile(Path()) else [f"  cd {shlex.quote(display_path(directory))}"]),
         f"  collect plan --suite {suite_id} --run-profile demo",
         f"  collect run --suite {suite_id} --run-profile demo",
     ]
@@ -128,5 +128,5 @@ def _write(directory: Path, own: dict[Path, bytes], shared: dict[Path, bytes]) -
         for path in made:
             with suppress(OSError):
                 path.unlink()
-        message = f"{shown(directory)} cannot be written: {exc.strerror or exc}"
+        message = f"{display_path(directory)} cannot be written: {exc.strerror or exc}"
         raise CollectError(message) from exc

@@ -11,21 +11,21 @@ from pydantic import Field, StringConstraints, model_validator
 
 from schemas.base import (
     CLUSTER_PATTERN,
-    LONGEST_SLUG,
+    MAX_SLUG_CHARS,
     Metadata,
     NonEmpty,
     OpenRecord,
     Record,
     SchemaVersion,
     Slug,
-    one_of_two,
+    exactly_one,
     require,
 )
 from schemas.config.checks import DeterministicCheck
 from schemas.config.validators import Validator
 
 Role = Literal["system", "user", "assistant", "tool"]
-Cluster = Annotated[str, StringConstraints(pattern=CLUSTER_PATTERN, max_length=LONGEST_SLUG)]
+Cluster = Annotated[str, StringConstraints(pattern=CLUSTER_PATTERN, max_length=MAX_SLUG_CHARS)]
 """Name of what several cases were made from; a repository's name is one."""
 
 
@@ -106,7 +106,7 @@ class Message(Record):
     source: MessageSource | None = None
     name: str | None = None
 
-    _one_text = one_of_two("content", "source")
+    _one_text = exactly_one("content", "source")
 
 
 ToolName = Literal["exec_shell", "read_file", "write_file", "web_search"]
@@ -207,4 +207,4 @@ class Prompt(Record):
         default=None, description="Prompts that share a template or a passage; as in test.yaml."
     )
 
-    _asks_once = one_of_two("prompt", "messages")
+    _asks_once = exactly_one("prompt", "messages")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
-from schemas.base import Count, NonEmpty, Record, RecordOf, Slug, one_of_two, require
+from schemas.base import Count, NonEmpty, Record, RecordOf, Slug, exactly_one, require
 from schemas.failures import TrialStatus
 from schemas.registry import Registry
 
@@ -164,7 +164,7 @@ class PythonHook(Record):
     import_path: ModulePath | None = Field(default=None, description="Dotted path of a module.")
     callable_name: PythonName
 
-    _one_place = one_of_two("path", "import_path")
+    _one_place = exactly_one("path", "import_path")
 
 
 class DeterministicCheck(Record):
@@ -180,7 +180,7 @@ class DeterministicCheck(Record):
     declarative: DeclarativeCheck | None = None
     python_hook: PythonHook | None = None
 
-    _one_kind = one_of_two("declarative", "python_hook")
+    _one_kind = exactly_one("declarative", "python_hook")
 
     @property
     def kind(self) -> str:

@@ -1,11 +1,10 @@
 """A run profile: how the requests of a run are made, how often, and within which time.
 
-Exceptions of the older tool that were time-outs are told by their time, since their name does not
-say: that tool calls a request that ran into its limit `exception`, like a refused connection. A
-refused connection fails at once; what ended just when the limit was reached timed out. Its
-config.json names the limit of its last start; rows that were published without it, and runs that
-were resumed with another one, show theirs: several exceptions that took the same whole number of
-ten seconds.
+Time-outs of the older tool are recognised by their duration, since it records them as `exception`,
+like a refused connection. A refused connection fails at once; a request that ended just at the
+limit timed out. Its config.json has the limit of its last start; for rows without it, and runs that
+were resumed with another one, the limit is inferred: several exceptions that took the same multiple
+of ten seconds.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from pydantic import Field
 
 from schemas.base import Count, NonEmpty, Positive, Record, SchemaVersion, Slug, Unit
 
-LATE_MS = 1_000
-"""How late after its limit a request that timed out may have ended."""
+MAX_LATE_MS = 1_000
+"""How long after its limit a request that timed out may have ended."""
 
 ROUND_MS = 10_000
-"""Limits that nobody wrote down are multiples of it."""
+"""An inferred limit is a multiple of it."""
 
-NEAR_MS = 250
+MAX_DISTANCE_MS = 250
 """How near to such a multiple exceptions have to end for it to be taken as their limit."""
 
-LEAST_ALIKE = 2
+MIN_ALIKE = 2
 """Exceptions that have to end there."""
 
 
@@ -122,10 +121,10 @@ def limit_of_config(run_dir: Path) -> int | None:
 
 def shared_limits(times_ms: Iterable[int]) -> frozenset[int]:
     """Return the limits that the times of requests show which ended in an exception, in ms."""
-    near = Counter(time - time % ROUND_MS for time in times_ms if time % ROUND_MS < NEAR_MS)
-    return frozenset(limit for limit, n in near.items() if limit and n >= LEAST_ALIKE)
+    near = Counter(time - time % ROUND_MS for time in times_ms if time % ROUND_MS < MAX_DISTANCE_MS)
+    return frozenset(limit for limit, n in near.items() if limit and n >= MIN_ALIKE)
 
 
 def is_at_limit(time_ms: int | None, limits_ms: Iterable[int]) -> bool:
     """Return whether a request ended when one of the limits was reached: never before it."""
-    return time_ms is not None and any(0 <= time_ms - limit <= LATE_MS for limit in limits_ms)
+    return time_ms is not None and any(0 <= time_ms - limit <= MAX_LATE_MS for limit in limits_ms)

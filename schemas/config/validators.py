@@ -29,7 +29,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from schemas.base import NonEmpty, Record, RecordOf, one_of_two, require
+from schemas.base import NonEmpty, Record, RecordOf, exactly_one, require
 from schemas.registry import Registry
 
 _SKIPPED = r"\\N\{[^}]*\}|\\.|\(\?\#[^)]*\)"  # escapes and comments hold no syntax
@@ -54,8 +54,8 @@ FOREIGN_VERBOSE = re.compile(
     re.DOTALL,
 )
 """The same for patterns with the flag `x`."""
-LONGEST = 10_000
-MOST_UNROLLED = 100_000
+MAX_PATTERN_CHARS = 10_000
+MAX_UNROLLED = 100_000
 COUNTED = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\((?:\?(?:P?<[^>]*>|[^)]?))?|\)|\{([0-9]*),?([0-9]*)\}|.",
     re.DOTALL,
@@ -65,7 +65,7 @@ HUGE_COUNT = re.compile(r"\{[0-9]{6,}")
 
 _VERBOSE_FLAG = re.compile(r"\(\?[aimsu]*x")
 
-LARGEST = 1e308
+MAX_NUMBER = 1e308
 """About the largest number that every reader of JSON takes."""
 
 Limit = Annotated[int, Field(ge=0, strict=True)]
@@ -105,7 +105,7 @@ def _compiles(pattern: str) -> str:
     require(part is None, message, part=part)
     huge = HUGE_COUNT.search(pattern)
     require(huge is None, "`{part}` repeats more than 99,999 times", part=huge and huge[0])
-    is_short = len(pattern) <= LONGEST and _unrolled(pattern) <= MOST_UNROLLED
+    is_short = len(pattern) <= MAX_PATTERN_CHARS and _unrolled(pattern) <= MAX_UNROLLED
     require(is_short, "is not a valid regular expression: it unrolls to over 100,000 steps")
     try:
         with warnings.catch_warnings():
@@ -173,7 +173,7 @@ class _Parts(ValidatorRecord):
         """Return the texts, however many were written."""
         return self.values or (self.value or "",)
 
-    _one_or_several = one_of_two("value", "values")
+    _one_or_several = exactly_one("value", "values")
 
 
 class Contains(_Parts):
@@ -229,7 +229,7 @@ def _numeric(value: object) -> object:
 
 
 Numeric = Annotated[
-    StrictInt | StrictFloat, BeforeValidator(_numeric), Field(ge=-LARGEST, le=LARGEST)
+    StrictInt | StrictFloat, BeforeValidator(_numeric), Field(ge=-MAX_NUMBER, le=MAX_NUMBER)
 ]
 
 

@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from schemas.base import Finding, error, pointer, slim, warning
 from schemas.formats.report_v2 import ID_FIELDS, SUMMARY_TWINS, TWINS, EvaluationReport
 from schemas.formats.report_v2_instance import InstanceResult, ValidationBreakdown
-from schemas.io.json_text import MOST_FOUND, described, key_part, value_problems
+from schemas.io.json_text import MAX_FINDINGS, described, key_part, value_problems
 
-MOST_OF_A_KIND = 10_000
+MAX_PER_CODE = 10_000
 """Findings of one code in one report; instances after so many errors are not looked at."""
 
 _PORTION = 1_000
@@ -86,10 +86,8 @@ def _instances(instances: Sequence[object]) -> tuple[list[Finding], tuple[Instan
             read += map(_slimmed, _INSTANCES.validate_python(portion))
         except ValidationError as exc:
             findings += _findings(exc, portion, "instances", start)
-        if len(findings) >= MOST_OF_A_KIND and start + _PORTION < len(instances):
-            message = (
-                f"more than {MOST_OF_A_KIND:,} errors: the instances from here on are not read"
-            )
+        if len(findings) >= MAX_PER_CODE and start + _PORTION < len(instances):
+            message = f"more than {MAX_PER_CODE:,} errors: the instances from here on are not read"
             findings.append(error("wrong_type", pointer("instances", start + _PORTION), message))
             break
     return findings, tuple(read)
@@ -107,7 +105,7 @@ def _ids(name: str, ids: Sequence[object]) -> list[Finding]:
     wrong = (number for number, one in enumerate(ids) if not isinstance(one, str))
     return [
         error("wrong_type", pointer(name, number), _differs(ids[number], "a text"))
-        for number in islice(wrong, MOST_FOUND)
+        for number in islice(wrong, MAX_FINDINGS)
     ]
 
 

@@ -22,7 +22,7 @@ from schemas.formats.report_v2 import (
     summary_of,
 )
 from schemas.formats.report_v2_instance import COMPONENTS, InstanceResult
-from schemas.io.json_text import shown
+from schemas.io.json_text import excerpt
 
 ROUNDING = 0.005 + 1e-9
 """How far a number that was rounded to two decimals can be from the one meant."""
@@ -110,11 +110,11 @@ def _judged(
     where = pointer("summary", name)
     if _is_near(stored, ours, margin):
         return []
-    derived = "nothing" if ours is None else shown(ours)
+    derived = "nothing" if ours is None else excerpt(ours)
     if _is_near(stored, old, margin):
-        message = f"{shown(stored)}, counted by the rule of an older tool; ours gives {derived}"
+        message = f"{excerpt(stored)}, counted by the rule of an older tool; ours gives {derived}"
         return [warning("older_rule", where, message)]
-    message = f"{shown(stored)} is stored, and the instances give {derived}"
+    message = f"{excerpt(stored)} is stored, and the instances give {derived}"
     if not margin:
         return [error("count_contradicts", where, message)]
     return [
@@ -162,7 +162,7 @@ def _difference(stored: Sequence[str], ours: Sequence[str]) -> str:
     """Return the first ids that are too many or too few, and how many there are."""
     extra, lacking = sorted(set(stored) - set(ours)), sorted(set(ours) - set(stored))
     parts = [
-        f"{len(ids):,} {what} (such as {shown(ids[0])})"
+        f"{len(ids):,} {what} (such as {excerpt(ids[0])})"
         for ids, what in ((extra, "do not belong there"), (lacking, "are lacking"))
         if ids
     ]

@@ -38,10 +38,10 @@ MAX_POINTS: dict[Component, int] = {
 CRITICAL: tuple[Component, ...] = ("deployment", "unit_test", "functional")
 """Components without which nothing is resolved, whatever the score."""
 
-RESOLVED_FROM = 80
+MIN_RESOLVED_SCORE = 80
 """Total score from which on an instance can be resolved."""
 
-LEAST_COVERAGE = 80
+MIN_COVERAGE = 80
 """Percent of lines that unit tests have to reach, where the coverage is known."""
 
 BULK_RECORDS = 200
@@ -187,7 +187,7 @@ def _all_tests_passed(validation: ValidationBreakdown) -> bool:
     if passed is not None and total is not None and passed < total:
         return False
     coverage = coverage_of(validation)
-    return coverage is None or coverage >= LEAST_COVERAGE
+    return coverage is None or coverage >= MIN_COVERAGE
 
 
 def coverage_of(validation: ValidationBreakdown) -> float | None:
@@ -212,6 +212,6 @@ def scored(validation: ValidationBreakdown) -> ValidationBreakdown:
 def is_resolved(validation: ValidationBreakdown) -> bool:
     """Return the verdict on scored components (D-D3): 80 points, and every critical one passed."""
     total = score_of(validation) if validation.total_score is None else validation.total_score
-    return total >= RESOLVED_FROM and all(
+    return total >= MIN_RESOLVED_SCORE and all(
         status_of(validation, component) == "pass" for component in CRITICAL
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 from schemas.base import Finding, error, is_valid, pointer, warning
 from schemas.errors import counted, plural
-from schemas.formats.fields import MOST_OF_A_KIND, check_fields
+from schemas.formats.fields import MAX_PER_CODE, check_fields
 from schemas.formats.report_v2 import (
     ID_FIELDS,
     SUMMARY_TWINS,
@@ -31,7 +31,7 @@ from schemas.formats.report_v2_instance import (
     points_of,
     read_time,
 )
-from schemas.io.json_text import described, key_part, shown, value_problems
+from schemas.io.json_text import described, excerpt, key_part, value_problems
 
 TIMES = ("start_time", "created_at", "end_time")
 
@@ -68,19 +68,19 @@ def _scored(number: int, one: InstanceResult) -> Iterator[Finding]:
         sum_of_points += points
         if name in given and abs(points - earned) > ROUNDING:
             where = pointer("instances", number, "validation", name)
-            message = f"{shown(points)} is stored for it, and the component earns {earned}"
+            message = f"{excerpt(points)} is stored for it, and the component earns {earned}"
             yield warning("score_differs", where, message)
     total = validation.total_score
     if "total_score" in given and total is not None and abs(total - sum_of_points) > ROUNDING:
         where = pointer("instances", number, "validation", "total_score")
-        message = f"{shown(total)} is stored, and the points add up to {shown(sum_of_points)}"
+        message = f"{excerpt(total)} is stored, and the points add up to {excerpt(sum_of_points)}"
         yield warning("score_differs", where, message)
 
 
 def time_problems(value: object, *where: str | int) -> Iterator[Finding]:
     """Yield a warning for a text that is no ISO 8601 time."""
     if isinstance(value, str) and read_time(value) is None:
-        message = f"{shown(value)} is no time as ISO 8601 writes it (2025-12-29T14:30:00Z)"
+        message = f"{excerpt(value)} is no time as ISO 8601 writes it (2025-12-29T14:30:00Z)"
         yield warning("time_format", pointer(*where), message)
 
 
@@ -136,10 +136,10 @@ def _extent(report: Mapping[str, Any], n: int) -> list[Finding]:
     if type(total) is not int or total == n or total < 0:
         return []
     if n > total:
-        message = f"the report has {counted(n, 'instance')}, and the total is {shown(total)}"
+        message = f"the report has {counted(n, 'instance')}, and the total is {excerpt(total)}"
         return [error("too_many_instances", where, message)]
     what = f"{plural(total, 'instance')} {plural(n, 'is', 'are')}"
-    message = f"{n:,} of {shown(total)} {what} in this report; stored counts are kept"
+    message = f"{n:,} of {excerpt(total)} {what} in this report; stored counts are kept"
     found = [warning("partial_instances", where, message)]
     found += [_absent(name) for name in ID_FIELDS if name not in report]
     stored = _summary(report)
@@ -156,11 +156,11 @@ def _limited(findings: Iterable[Finding]) -> list[Finding]:
     counts: Counter[str] = Counter()
     for one in findings:
         counts[one.code] += 1
-        if counts[one.code] <= MOST_OF_A_KIND:
+        if counts[one.code] <= MAX_PER_CODE:
             kept.append(one)
             first.setdefault(one.code, one)
     for code, count in counts.items():
-        if more := max(0, count - MOST_OF_A_KIND):
+        if more := max(0, count - MAX_PER_CODE):
             have = counted(more, "more instance has", "more instances have")
             message = f"{have} a finding of this kind"
             rest = {"pointer": pointer("instances"), "message": message}
@@ -178,7 +178,7 @@ def _duplicates(instances: Sequence[Any]) -> Iterator[Finding]:
     for number, one in enumerate(instances):
         name = one.get("instance_id") if isinstance(one, dict) else None
         if isinstance(name, str) and first.setdefault(name, number) != number:
-            message = f"instance {first[name]:,} has the id {shown(name)} as well"
+            message = f"instance {first[name]:,} has the id {excerpt(name)} as well"
             yield error(
                 "duplicate_instance_id", pointer("instances", number, "instance_id"), message
             )
@@ -201,7 +201,7 @@ def _pairs(report: Mapping[str, Any]) -> Iterator[Finding]:
             yield error("alias_contradicts", pointer("summary", other), message)
     rate = summary.get("resolve_rate")
     if is_percentage(rate):
-        message = f"{shown(rate)} is read as a percentage; the field is a fraction of 0 to 1"
+        message = f"{excerpt(rate)} is read as a percentage; the field is a fraction of 0 to 1"
         yield warning("percent_rate", pointer("summary", "resolve_rate"), message)
 
 

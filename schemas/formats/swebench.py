@@ -24,7 +24,7 @@ from schemas.errors import counted
 from schemas.formats.fields import misfits
 from schemas.formats.report_v2 import Ids
 from schemas.formats.report_v2_instance import ReportRecord
-from schemas.io.json_text import described, key_part, shown
+from schemas.io.json_text import described, excerpt, key_part
 
 Style = Literal[4, 5]
 
@@ -224,16 +224,16 @@ def _reasons(sound: dict[str, Any]) -> Iterator[Finding]:
         if instance_id not in classified:
             yield error("ids_contradict", at, "there is a reason, and no list has this instance")
         elif tier is None:
-            message = f"{shown(reason)} is no reason that swebench 5.0 gives"
+            message = f"{excerpt(reason)} is no reason that swebench 5.0 gives"
             yield warning("unknown_reason", at, message)
         elif instance_id not in lists[tier]:
-            yield error("ids_contradict", at, f"{shown(reason)} belongs to `{tier}_ids`")
+            yield error("ids_contradict", at, f"{excerpt(reason)} belongs to `{tier}_ids`")
 
 
 def _ids_text(ids: Collection[str]) -> str:
     """Return the first of some ids, and how many there are besides."""
     more = len(ids) - 1
-    return shown(min(ids)) + (f" (and {more} more)" if more else "")
+    return excerpt(min(ids)) + (f" (and {more} more)" if more else "")
 
 
 class Checked(NamedTuple):
@@ -267,14 +267,14 @@ class PredictionCheck:
 
     def _among_others(self, one: Prediction, where: str, line: int | None) -> Iterator[Finding]:
         if one.instance_id in self._seen:
-            message = f"a prediction for {shown(one.instance_id)} stands before this one"
+            message = f"a prediction for {excerpt(one.instance_id)} stands before this one"
             yield error("duplicate_instance_id", where + pointer("instance_id"), message, line)
         self._seen.add(one.instance_id)
         if self._model is None:
             self._model = one.model_name_or_path
         elif one.model_name_or_path != self._model and not self._several:
             self._several = True
-            models = f"{shown(one.model_name_or_path)} after those of {shown(self._model)}"
+            models = f"{excerpt(one.model_name_or_path)} after those of {excerpt(self._model)}"
             message = f"predictions of {models}; the harness names its report after the first model"
             yield warning("several_models", where + pointer("model_name_or_path"), message, line)
 

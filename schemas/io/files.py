@@ -29,10 +29,10 @@ MEMORY_TEXT = re.compile(
     re.IGNORECASE,
 )
 
-LEAST_FILES = 256
+MIN_FILES = 256
 """That a command surely gets along with."""
 
-LEAST_ADDRESS_BYTES = 1_500 * 2**20
+MIN_ADDRESS_BYTES = 1_500 * 2**20
 """Of addresses; below, the libraries of the analysis end the process without a word."""
 
 MAKE_ROOM = "make room"
@@ -73,7 +73,7 @@ def files_sentence() -> str:
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return (
         f"too many open files: this process may have {most:,} at once (`ulimit -n`); "
-        f"`ulimit -n {max(LEAST_FILES, 4 * most)}` lets it have more, then the same command again"
+        f"`ulimit -n {max(MIN_FILES, 4 * most)}` lets it have more, then the same command again"
     )
 
 
@@ -98,7 +98,7 @@ def too_few_addresses() -> str | None:
     import resource  # noqa: PLC0415 - as above
 
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
-    is_enough = most == resource.RLIM_INFINITY or most >= LEAST_ADDRESS_BYTES
+    is_enough = most == resource.RLIM_INFINITY or most >= MIN_ADDRESS_BYTES
     return None if is_enough else memory_sentence()
 
 

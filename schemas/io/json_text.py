@@ -15,20 +15,20 @@ from typing import Any
 
 from schemas.base import Finding, error, pointer
 
-MOST_LEVELS = 200
+MAX_DEPTH = 200
 """Objects and lists inside one another; readers of JSON give up at a few hundred."""
 
-MOST_DIGITS = 4_300
+MAX_DIGITS = 4_300
 """Of a whole number; Python neither reads nor writes longer ones."""
 
-MOST_FOUND = 1_000
+MAX_FINDINGS = 1_000
 """Findings of one kind in one document; who mends those runs the check again."""
 
-LONGEST_KEY = 200
+MAX_KEY_CHARS = 200
 """Characters of a key that a pointer repeats."""
 
-_MOST_BITS = 14_284
-_SHOWN = 60
+_MAX_BITS = 14_284
+_MAX_SHOWN_CHARS = 60
 Trail = tuple[Any, Any] | None
 """A place in a document: the trail of what holds it, and the key or index there."""
 
@@ -58,18 +58,18 @@ def value_problems(document: object) -> list[Finding]:
                 continue
             inner: Trail = (trail, key)
             if isinstance(value, _CONTAINERS):
-                if len(stack) == MOST_LEVELS:
-                    message = f"lists and objects are nested deeper than {MOST_LEVELS} levels"
+                if len(stack) == MAX_DEPTH:
+                    message = f"lists and objects are nested deeper than {MAX_DEPTH} levels"
                     return [*found, error("too_deep", place(inner), message)]
                 if value:
                     stack.append((_pairs(value, inner, found), inner))
                     break
-            elif len(found) < MOST_FOUND:
+            elif len(found) < MAX_FINDINGS:
                 found += _of_leaf(value, inner)
         else:
             stack.pop()
-    if len(found) >= MOST_FOUND:
-        message = f"{MOST_FOUND:,} values that JSON cannot carry are named, and no more of them"
+    if len(found) >= MAX_FINDINGS:
+        message = f"{MAX_FINDINGS:,} values that JSON cannot carry are named, and no more of them"
         found.append(error("bad_value", "", message))
     return found
 
@@ -79,7 +79,7 @@ def _pairs(node: Any, trail: Trail, found: list[Finding]) -> Iterator[tuple[Any,
     if not isinstance(node, dict):
         return enumerate(node)
     for key in node:
-        if not (type(key) is str and key.isascii()) and len(found) < MOST_FOUND:
+        if not (type(key) is str and key.isascii()) and len(found) < MAX_FINDINGS:
             found += _of_key(key, trail)
     return iter(node.items())
 
@@ -92,14 +92,14 @@ def _of_leaf(value: object, trail: Trail) -> Iterator[Finding]:
     where = place(trail)
     if isinstance(value, str):
         if not is_unicode(value):
-            message = f"{shown(value)} holds half of a surrogate pair, which is no character"
+            message = f"{excerpt(value)} holds half of a surrogate pair, which is no character"
             yield error("bad_value", where, message)
     elif isinstance(value, float):
         if value - value != 0:
             yield error("bad_value", where, f"{value} is no number that JSON can carry")
     elif isinstance(value, int):
-        if value.bit_length() > _MOST_BITS:
-            message = f"a whole number of more than {MOST_DIGITS:,} digits"
+        if value.bit_length() > _MAX_BITS:
+            message = f"a whole number of more than {MAX_DIGITS:,} digits"
             yield error("bad_value", where, message)
     elif value is not None:
         message = f"a Python object ({type(value).__name__}), which JSON does not have"
@@ -111,7 +111,7 @@ def _of_key(key: object, trail: Trail) -> Iterator[Finding]:
         message = f"a key is {described(key)}; keys of an object are text"
         yield error("wrong_type", place(trail), message)
     elif not is_unicode(key):
-        message = f"the key {shown(key)} holds half of a surrogate pair, which is no character"
+        message = f"the key {excerpt(key)} holds half of a surrogate pair, which is no character"
         yield error("bad_value", place(trail), message)
 
 
@@ -136,9 +136,9 @@ def place(trail: Trail) -> str:
 def key_part(key: object) -> str | int:
     """Return a key or an index as it stands in pointers; what is neither as its kind."""
     if isinstance(key, str):
-        if len(key) <= LONGEST_KEY and key.isascii():
+        if len(key) <= MAX_KEY_CHARS and key.isascii():
             return key
-        return key[:LONGEST_KEY].encode("utf-8", "backslashreplace").decode()
+        return key[:MAX_KEY_CHARS].encode("utf-8", "backslashreplace").decode()
     return key if type(key) is int and abs(key) < _SMALL else f"({type(key).__name__})"
 
 
@@ -153,19 +153,19 @@ def described(value: object) -> str:
     if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, str):
-        return f"the text {shown(value)}"
-    return f"the number {shown(value)}" if isinstance(value, int | float) else "no JSON value"
+        return f"the text {excerpt(value)}"
+    return f"the number {excerpt(value)}" if isinstance(value, int | float) else "no JSON value"
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return the beginning of a text, or a number, as ASCII on one line."""
     if isinstance(value, str):
-        more = "..." if len(value) > _SHOWN else ""
-        return json.dumps(value[:_SHOWN]) + more
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        return f"of more than {MOST_DIGITS:,} digits"
+        more = "..." if len(value) > _MAX_SHOWN_CHARS else ""
+        return json.dumps(value[:_MAX_SHOWN_CHARS]) + more
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return f"of more than {MAX_DIGITS:,} digits"
     text = str(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "..."
 
 
 def read_json_text(content: bytes) -> tuple[object, tuple[Finding, ...]]:
@@ -192,7 +192,7 @@ def read_json_text(content: bytes) -> tuple[object, tuple[Finding, ...]]:
     except RecursionError:
         return None, (error("too_deep", "", "lists and objects are nested too deeply to be read"),)
     except ValueError:
-        message = f"a whole number has more than {MOST_DIGITS:,} digits"
+        message = f"a whole number has more than {MAX_DIGITS:,} digits"
         return None, (error("not_json_number", "", message),)
     return value, tuple(notes.findings(value))
 
@@ -206,11 +206,11 @@ class _Notes:
 
     def object_of(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
-        if len(made) != len(pairs) and len(self._twice) < MOST_FOUND:
+        if len(made) != len(pairs) and len(self._twice) < MAX_FINDINGS:
             counts = Counter(key for key, _ in pairs)
             again = [key for key, count in counts.items() if count > 1]
             self._twice += [(made, key) for key in again]
-            del self._twice[MOST_FOUND:]
+            del self._twice[MAX_FINDINGS:]
         return made
 
     def constant(self, word: str) -> float:
@@ -227,7 +227,7 @@ class _Notes:
         ]
         trails = _trails(document, {id(made) for made, _ in self._twice})
         for made, key in self._twice:
-            message = f"the key {shown(key)} stands there more than once"
+            message = f"the key {excerpt(key)} stands there more than once"
             found.append(error("duplicate_key", place(trails.get(id(made))), message))
         return found
 

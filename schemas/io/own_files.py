@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from schemas.errors import NotOwnFile, shown
+from schemas.errors import NotOwnFile, display_path
 
 WRITING = os.O_WRONLY | os.O_RDWR
 """Flags of which a handle that can write has one."""
@@ -106,7 +106,7 @@ def refuse_other(path: Path, facts: os.stat_result, *, writing: bool = False) ->
         found = KINDS.get(kind, "something else")
         raise NotOwnFile(path, f"is no regular file but {found}; move it away")
     if writing and facts.st_nlink > 1:
-        name = shlex.quote(shown(path))
+        name = shlex.quote(display_path(path))
         again = f"cp -p {name} {name}.own && mv {name}.own {name}"
         what = f"has {facts.st_nlink} names (hard links), and all would change; `{again}` parts it"
         raise NotOwnFile(path, what)

@@ -26,7 +26,7 @@ from schemas.redact import redact
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-MOST_UNREAD = 1_000_000
+MAX_UNREAD_BYTES = 1_000_000
 """Bytes made for a reader who has gone; past this a command is stopped: it may have no end."""
 
 STUCK_S = 1.0
@@ -76,7 +76,11 @@ class Outlet(io.FileIO):
     def _dropped(self, size: int, trouble: OSError) -> int:
         before = self._n_unread
         self._n_unread += size
-        if self.is_data and trouble.errno == errno.EPIPE and before <= MOST_UNREAD < self._n_unread:
+        if (
+            self.is_data
+            and trouble.errno == errno.EPIPE
+            and before <= MAX_UNREAD_BYTES < self._n_unread
+        ):
             raise trouble
         return size
 

@@ -39,7 +39,7 @@ AMBIGUOUS = re.compile(
 )
 """What is text here and a boolean or a date to other readers of YAML (1.1), unless it is quoted."""
 
-LONGEST_NUMBER = 19
+MAX_INT_CHARS = 19
 """Characters of an integer that certainly fits 64 bits."""
 
 CORE = "tag:yaml.org,2002:"
@@ -151,7 +151,7 @@ class Builder:
         digits = text.lstrip("+-")
         digits = digits if digits[:2] in {"0o", "0x"} else digits.lstrip("0")
         # 15 hexadecimal digits are below 2**63 as surely as 18 decimal ones
-        limit = 17 if digits[:2] == "0x" else LONGEST_NUMBER
+        limit = 17 if digits[:2] == "0x" else MAX_INT_CHARS
         base = 0 if text[:2] in {"0o", "0x"} else 10
         if len(digits) > limit or not -(2**63) <= (number := int(text, base)) < 2**63:
             self._add_problem("number is too long", key, line)

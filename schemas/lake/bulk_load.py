@@ -30,7 +30,7 @@ from schemas.lake.rows import RunRows, keys_of, plan_table, run_table
 from schemas.lake.tables import TABLES, run_row
 from schemas.lake.writer import seal_files, sync_log
 from schemas.run.config import config_of
-from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogSeen
+from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogStat
 
 DEAD_S = 600.0
 """A file that is being written for longer than this has no writer any more."""
@@ -61,7 +61,7 @@ class WholeRun:
     tables: dict[str, pa.Table]
     coverage: Coverage
     problems: tuple[str, ...]
-    seen: LogSeen
+    log_stat: LogStat
     """The log as it was before it was read."""
 
 
@@ -77,7 +77,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     if log.exists():
         with open_own_file(run_dir, LOG) as file:
             facts = os.fstat(file.fileno())
-            seen = LogSeen(facts.st_size, facts.st_mtime_ns)
+            seen = LogStat(facts.st_size, facts.st_mtime_ns)
             content = file.read(facts.st_size)
     end = content.rfind(b"\n") + 1
     lines = io.BytesIO(content[:end]).readlines()

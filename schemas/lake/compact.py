@@ -20,18 +20,18 @@ from schemas.lake.rewrite import Unfit, rewriting
 from schemas.lake.tables import read_lake_file
 from schemas.lake.transaction import LakeBusy, empty_trash, is_locked, lake_lock, swap
 
-MOST_SMALL_FILES = 64
+MAX_SMALL_FILES = 64
 """In the month that goes on; others are compacted when there is more than one."""
 
-LARGE_ROWS = 1_000_000
-LARGE_BYTES = 256 * 2**20
+MAX_MERGED_ROWS = 1_000_000
+MAX_MERGED_BYTES = 256 * 2**20
 """A file above either stays as it is."""
 
-CHEAP_ROWS = 20_000
-CHEAP_BYTES = 4 * 2**20
+MAX_CHEAP_ROWS = 20_000
+MAX_CHEAP_BYTES = 4 * 2**20
 """Rewriting a file below both costs nothing worth saving."""
 
-WORTH = 4
+MAX_SIZE_RATIO = 4
 """A larger file is rewritten when it is at most this many times all the smaller ones together, so
 that each row is rewritten a few times in its life, however often small files follow."""
 
@@ -71,7 +71,7 @@ def compact(
             damaged += refreshed.damaged
             bad = {one.path for one in damaged}
             for month, names in sorted(_by_month(known).items()):
-                most = 1 if month < this_month else MOST_SMALL_FILES
+                most = 1 if month < this_month else MAX_SMALL_FILES
                 if all(len(files) <= most for files in names.values()):
                     continue
                 for table, files in _whole(known, names).items():
@@ -153,15 +153,17 @@ def _groups(files: Iterable[LakeFile], most: int) -> list[list[LakeFile]]:
     """Return the files that become one file each time, when there are more than `most` small."""
     sized = sorted((file.path.stat().st_size, file.path.name, file) for file in files)
     small = [
-        (size, file) for size, _, file in sized if size < LARGE_BYTES and file.n_rows < LARGE_ROWS
+        (size, file)
+        for size, _, file in sized
+        if size < MAX_MERGED_BYTES and file.n_rows < MAX_MERGED_ROWS
     ]
     if len(small) <= most:
         return []
     chosen: list[tuple[int, LakeFile]] = []
     n_rows = n_bytes = 0
     for size, file in small:
-        is_cheap = file.n_rows <= CHEAP_ROWS and size <= CHEAP_BYTES
-        pays = file.n_rows <= WORTH * n_rows and size <= WORTH * n_bytes
+        is_cheap = file.n_rows <= MAX_CHEAP_ROWS and size <= MAX_CHEAP_BYTES
+        pays = file.n_rows <= MAX_SIZE_RATIO * n_rows and size <= MAX_SIZE_RATIO * n_bytes
         if chosen and not (is_cheap or pays):
             break
         chosen.append((size, file))
@@ -181,7 +183,7 @@ def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:
     n_rows = n_bytes = 0
     for size, file in files:
         n_rows, n_bytes = n_rows + file.n_rows, n_bytes + size
-        if not groups or n_rows > LARGE_ROWS or n_bytes > LARGE_BYTES:
+        if not groups or n_rows > MAX_MERGED_ROWS or n_bytes > MAX_MERGED_BYTES:
             groups.append([])
             n_rows, n_bytes = file.n_rows, size
         groups[-1].append(file)

@@ -29,7 +29,7 @@ from schemas.lake.layout import (
     Part,
     live_files,
     may_hold,
-    once_it_holds_still,
+    retry_while_moving,
 )
 from schemas.run.layout import SCHEMA_VERSION
 
@@ -78,7 +78,7 @@ def parts_in(
             found += [(file, part) for part in file.parts if part.run_id == run_id]
         return found
 
-    return once_it_holds_still(read)
+    return retry_while_moving(read)
 
 
 def holds_run(lake: Path, run_id: str, months: Collection[str] | None = None) -> bool:

@@ -33,7 +33,7 @@ from schemas.redact import redact
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import DocumentResult, ImportRecord, load_import_record
 from schemas.run.layout import IMPORT_FILE
-from schemas.run.result import RAW_OUTPUT_LIMIT, LineError, Result, content_of, misfit
+from schemas.run.result import MAX_RAW_OUTPUT_BYTES, LineError, Result, content_of, misfit
 
 Prompt = tuple[str, str | None]
 """Its id and its name: ids repeat between suites."""
@@ -210,15 +210,15 @@ def _row(record: Any, failure_type: str | None) -> dict[str, Any]:
     row["raw_output"] = redact(row["raw_output"])  # the tool kept whole bodies of HTTP errors
     text = row["raw_output"].encode()
     failure = None if record.success else known_failure(failure_type)
-    if len(text) > RAW_OUTPUT_LIMIT:
-        row["raw_output"] = text[:RAW_OUTPUT_LIMIT].decode(errors="ignore")
+    if len(text) > MAX_RAW_OUTPUT_BYTES:
+        row["raw_output"] = text[:MAX_RAW_OUTPUT_BYTES].decode(errors="ignore")
     if row["parsed_output"] is not None:
         row["parsed_output"] = redact(json_text(row["parsed_output"]))
     if not record.success:
         row["objective_pass"] = None  # the tool let validators judge error texts (D-A7)
     code = HTTP_PATTERN.fullmatch(record.failure_type or "")
     return row | {
-        "raw_output_truncated": len(text) > RAW_OUTPUT_LIMIT,
+        "raw_output_truncated": len(text) > MAX_RAW_OUTPUT_BYTES,
         "status": _status(record.success, failure),
         "passed": _passed(record, failure),
         "requested_model": record.model,

@@ -46,11 +46,11 @@ INTENT = "manifest/intent.json"
 ONE_RUN = re.compile(r"(?P<run_id>.+)-[0-9a-f]{12}-[0-9]{6,}\.parquet")
 """Name of a file of one run; others are known by what they say about themselves."""
 
-MOST_TRIES = 100
+MAX_TRIES = 100
 PAUSE_S = 0.005
 """Between two looks at files that are being moved; half a second in all."""
 
-LAST_MS = 253_402_300_799_000
+MAX_TIME_MS = 253_402_300_799_000
 """The last second of the year 9999: calendars end there, other than clocks that were set wrong."""
 
 
@@ -93,7 +93,7 @@ def lake_of(runs_dir: Path) -> Path:
 
 def month_of(started_at_ms: int) -> str:
     """Return the partition of a run: the month of its start, UTC, as text."""
-    return datetime.fromtimestamp(min(started_at_ms, LAST_MS) / 1000, tz=UTC).strftime("%Y-%m")
+    return datetime.fromtimestamp(min(started_at_ms, MAX_TIME_MS) / 1000, tz=UTC).strftime("%Y-%m")
 
 
 def require_own_lake(lake: Path) -> None:
@@ -111,9 +111,9 @@ def require_own_lake(lake: Path) -> None:
                 raise NotOwnFile(Path(entry.path), LINK)
 
 
-def once_it_holds_still(look: Callable[[], Found]) -> Found:
+def retry_while_moving(look: Callable[[], Found]) -> Found:
     """Return what is found, looking again when a file was moved between listing and reading."""
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         try:
             return look()
         except FileNotFoundError:
@@ -151,7 +151,7 @@ def live_paths(lake: Path, table: str) -> dict[str, Path]:
         listed, is_whole = _resolved(lake, table, intent)
         if intent_text(lake) == before:
             n_gone += 1  # a file that stays away was deleted by somebody
-            if is_whole or n_gone > MOST_TRIES:
+            if is_whole or n_gone > MAX_TRIES:
                 return listed
         time.sleep(PAUSE_S)
 

@@ -49,7 +49,7 @@ Row = TypeVar("Row")
 OTHER_BYTES = "is not as it was sealed: its bytes are others"
 
 
-class RunSeen(NamedTuple):
+class MirroredRun(NamedTuple):
     """A run folder as it was when it was mirrored last."""
 
     run_id: str
@@ -63,7 +63,7 @@ class RunSeen(NamedTuple):
     is_pruned: bool = False
     """Its rows were taken out of the lake, and it stays out until it is named."""
     refused_as: str = ""
-    """What the folder looked like (`schemas.run.layout.look_of`) when it was refused."""
+    """What the folder looked like (`schemas.run.layout.folder_state`) when it was refused."""
     is_robbed: bool = False
     """A file with rows of its log is gone, so the log is to be read from its start again."""
 
@@ -91,7 +91,7 @@ class Manifest:
 
     def __init__(self, lake: Path) -> None:
         self.lake = lake
-        self.runs: dict[str, RunSeen] = _load_runs(lake)
+        self.runs: dict[str, MirroredRun] = _load_runs(lake)
         self._runs_before = dict(self.runs)
         self._files: dict[str, LakeFile] = {}
         self._changes: dict[str, list[Any] | None] = {}
@@ -294,12 +294,12 @@ def _lake_file(path: Path, stored: list[Any]) -> LakeFile:
     return LakeFile(path, tuple(parts), layout)
 
 
-def _load_runs(lake: Path) -> dict[str, RunSeen]:
+def _load_runs(lake: Path) -> dict[str, MirroredRun]:
     """Return what was seen of runs; the folder of a row that is not ours is looked at again."""
 
-    def seen(row: Any) -> RunSeen:
+    def seen(row: Any) -> MirroredRun:
         run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
-        return RunSeen(
+        return MirroredRun(
             run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
         )
 

@@ -41,7 +41,7 @@ TAG = "record_type"
 INT64 = {"ge": -(2**63), "le": 2**63 - 1}
 """What a column of integers holds, whatever the model allows."""
 
-DEEPEST = 100
+MAX_DEPTH = 100
 """Brackets in a free JSON value up to which every reader follows."""
 
 NOT_QUICK = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -318,7 +318,7 @@ def _plain_text(value: msgspec.Raw | None) -> str | Literal[False] | None:
     content = bytes(value)
     if content == NULL:
         return None
-    if content.count(b"[") + content.count(b"{") > DEEPEST:
+    if content.count(b"[") + content.count(b"{") > MAX_DEPTH:
         return False
     try:
         return orjson.dumps(orjson.loads(content)) == content and content.decode()

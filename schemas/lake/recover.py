@@ -99,7 +99,7 @@ def _without(lake: Path, table: str, file: LakeFile, is_going: Going) -> int:
     return sum(part.n_rows for part in file.parts if is_going(part))
 
 
-def put_right(
+def remove_cut_batches(
     lake: Path, run_id: str, log: Path, *, is_growing: bool, look: Look | None = None
 ) -> Coverage:
     """Remove what was cut off of a batch, and return how far the others cover the log.

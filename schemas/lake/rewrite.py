@@ -20,8 +20,8 @@ from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import LakeFile, Part
 from schemas.lake.tables import TABLES, compression_of, file_facts, reading
 
-GROUP_ROWS = 100_000
-GROUP_BYTES = 48 * 2**20
+MAX_GROUP_ROWS = 100_000
+MAX_GROUP_BYTES = 48 * 2**20
 """Of a row group, which ends at either; in memory, since answers may be long."""
 
 KEY = ("model_id", "case_id", "repetition", "record_no")
@@ -115,7 +115,7 @@ def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         pending.append(table)
         n_rows += table.num_rows
         n_bytes += table.nbytes
-        if n_rows >= GROUP_ROWS or n_bytes >= GROUP_BYTES:
+        if n_rows >= MAX_GROUP_ROWS or n_bytes >= MAX_GROUP_BYTES:
             yield pa.concat_tables(pending).combine_chunks()
             pending, n_rows, n_bytes = [], 0, 0
     if pending:

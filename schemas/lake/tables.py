@@ -33,7 +33,7 @@ from schemas.errors import DamagedFile, SchemaError, printable
 from schemas.failures import AvailabilityStatus, Cause, TrialStatus
 from schemas.io.arrow import arrow_schema
 from schemas.lake.footer import LAYOUT, PREFIX, sealed_file
-from schemas.lake.layout import ALIASES, ONE_RUN, LakeFile, Part, live_files, once_it_holds_still
+from schemas.lake.layout import ALIASES, ONE_RUN, LakeFile, Part, live_files, retry_while_moving
 from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
@@ -184,7 +184,7 @@ def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
         SchemaError: a file that bears the run's name is not one of ours.
         UnknownVersion: a newer benchlake wrote it.
     """
-    return once_it_holds_still(lambda: _files_of(lake, table, run_id))
+    return retry_while_moving(lambda: _files_of(lake, table, run_id))
 
 
 def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
@@ -194,7 +194,7 @@ def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]
         files = [read_lake_file(path) for path in _files_of(lake, table, run_id)]
         return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
 
-    return once_it_holds_still(read)
+    return retry_while_moving(read)
 
 
 def _files_of(lake: Path, table: str, run_id: str) -> list[Path]:

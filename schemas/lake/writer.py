@@ -32,16 +32,16 @@ from schemas.lake.layout import (
 )
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.parse_log import read_plan
-from schemas.lake.recover import Look, drop_older_layout, put_right
+from schemas.lake.recover import Look, drop_older_layout, remove_cut_batches
 from schemas.lake.rows import RunRows, keys_of, plan_table, record_numbers, run_table
 from schemas.lake.tables import TABLES, compression_of, file_facts, parts_of, run_row
 from schemas.lake.transaction import lock_run
 from schemas.run.config import RunConfig, config_of
 
-BATCH_ROWS = 5_000
+MAX_BATCH_ROWS = 5_000
 """Rows in a sealed file: few enough to hold in memory, enough to compress well."""
 
-BATCH_BYTES = 32 * 2**20
+MAX_BATCH_BYTES = 32 * 2**20
 """Bytes of the log in a sealed file, where answers are long."""
 
 CHUNK_BYTES = 2**20
@@ -174,7 +174,7 @@ class RunMirror:
         require_own_lake(lake)
         self._writer.drop_unfinished()
         was_changed = drop_older_layout(lake, config.run_id, self._log, self._look)
-        done = put_right(
+        done = remove_cut_batches(
             lake,
             config.run_id,
             self._log,
@@ -242,7 +242,7 @@ class RunMirror:
             log.seek(self.n_bytes)
             while lines := self._next_lines(log):
                 while lines:
-                    room = max(1, BATCH_ROWS - self._n_pending)
+                    room = max(1, MAX_BATCH_ROWS - self._n_pending)
                     self._take(lines[:room])
                     lines = lines[room:]
                     self._seal_if_full()
@@ -251,7 +251,7 @@ class RunMirror:
 
     def _next_lines(self, log: BinaryIO) -> list[bytes]:
         """Return lines that fit into the batch, at least one, without a torn or growing tail."""
-        room = BATCH_BYTES - (self.n_bytes - self._sealed_bytes)
+        room = MAX_BATCH_BYTES - (self.n_bytes - self._sealed_bytes)
         lines = log.readlines(max(1, min(CHUNK_BYTES, room)))
         return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1]
 
@@ -268,7 +268,7 @@ class RunMirror:
 
     def _seal_if_full(self) -> None:
         n_bytes = self.n_bytes - self._sealed_bytes
-        if self._n_pending >= BATCH_ROWS or n_bytes >= BATCH_BYTES:
+        if self._n_pending >= MAX_BATCH_ROWS or n_bytes >= MAX_BATCH_BYTES:
             self.seal()
 
     def seal(self) -> None:

@@ -65,17 +65,17 @@ def refuse_name(name: str, where: Path | None = None) -> None:
         raise ConfigError([Problem(where, "not a run id", found=f"`{name}`", allowed=RUN_ID_RULE)])
 
 
-class LogSeen(NamedTuple):
+class LogStat(NamedTuple):
     """Size and time of a log; zeros while there is none."""
 
     size: int
     mtime_ns: int
 
 
-NO_LOG = LogSeen(0, 0)
+NO_LOG = LogStat(0, 0)
 
 
-def look_of(run_dir: Path) -> str:
+def folder_state(run_dir: Path) -> str:
     """Return what tells whether a folder that was refused may be taken now.
 
     Another text once one of its files is changed, or can be read, or when this program is newer.
@@ -94,7 +94,7 @@ def is_planned(run_dir: Path) -> bool:
     return (run_dir / "plan.jsonl").is_file()
 
 
-def run_folders(runs_dir: Path) -> Iterator[tuple[str, LogSeen]]:
+def run_folders(runs_dir: Path) -> Iterator[tuple[str, LogStat]]:
     """Yield the folders that may be runs, with what one look at their log says.
 
     A link counts as the folder it leads to. Neither the lake nor hidden folders are runs.
@@ -109,9 +109,9 @@ def run_folders(runs_dir: Path) -> Iterator[tuple[str, LogSeen]]:
         os.close(folder)
 
 
-def _logs(runs_dir: Path, folder: int) -> Iterator[tuple[str, LogSeen]]:
+def _logs(runs_dir: Path, folder: int) -> Iterator[tuple[str, LogStat]]:
     """Yield the same from an open folder: half the time of ten thousand looks is in long paths."""
-    stat, seen = os.stat, LogSeen
+    stat, seen = os.stat, LogStat
     for name in os.listdir(folder):
         if name == LAKE or name[0] == ".":
             continue

@@ -16,7 +16,7 @@ from schemas.errors import printable
 
 Value = TypeVar("Value")
 
-LONGEST_LABEL = 80
+MAX_LABEL_CHARS = 80
 """Characters of a label that are shown; what is longer is cut, and told apart by its id."""
 
 CUT = "…"
@@ -103,7 +103,7 @@ class ModelNames:
 def _cleaned(label: str) -> str:
     """Return a label on one line, without anything a terminal obeys, and not too long."""
     text = printable(" ".join(label.split()))
-    return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + CUT
+    return text if len(text) <= MAX_LABEL_CHARS else text[: MAX_LABEL_CHARS - 1] + CUT
 
 
 def _apart(labels: Mapping[str, str], taken: Set[str]) -> dict[str, ShownName]:

@@ -34,7 +34,7 @@ from schemas.base import (
 from schemas.config.suite import Routing
 from schemas.failures import AvailabilityStatus, TrialStatus
 
-RAW_OUTPUT_LIMIT = 65_536
+MAX_RAW_OUTPUT_BYTES = 65_536
 """Bytes of UTF-8 kept in raw_output; the artifact keeps all."""
 
 CostSource = Literal["provider", "computed"]
@@ -160,7 +160,7 @@ OUTPUT_FIELDS = ("raw_output", "parsed_output", "error_message")
 TRIAL_KEY = ("run_id", "model_id", "case_id", "repetition")
 
 
-def cut(text: str, limit: int = RAW_OUTPUT_LIMIT) -> tuple[str, bool]:
+def cut(text: str, limit: int = MAX_RAW_OUTPUT_BYTES) -> tuple[str, bool]:
     """Return at most `limit` bytes of UTF-8, cut between characters, and whether it was cut."""
     raw = text.encode()
     if len(raw) <= limit:

@@ -78,10 +78,10 @@ def built_once(reports_built: dict[str, RunReport], monkeypatch: pytest.MonkeyPa
     """Build each report once: for tests of its forms and places, over runs that stay."""
     build = build_module.build_report
 
-    def kept(session: Session, run_id: str, *, tell: Any = None, **asked: Any) -> RunReport:
+    def kept(session: Session, run_id: str, *, progress: Any = None, **asked: Any) -> RunReport:
         wanted = f"{session.runs_dir.resolve()} {run_id} {sorted(asked.items())}"
         if wanted not in reports_built:
-            reports_built[wanted] = build(session, run_id, tell=tell, **asked)
+            reports_built[wanted] = build(session, run_id, progress=progress, **asked)
         return reports_built[wanted]
 
     monkeypatch.setattr(build_module, "build_report", kept)

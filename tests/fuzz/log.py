@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 from analyze.validate.one_file import validated
-from collect.plan.previous_runs import outcomes_seen, tokens_seen
+from collect.plan.previous_runs import previous_outcomes, tokens_seen
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.repair import repair
 from collect.run_folder.reuse import find_reusable
@@ -101,7 +101,7 @@ def _check_tables(lines):
 def _check_readers(run_dir, lines):
     finished = FinishedTrials(run_dir / "results.jsonl")
     assert len(finished) <= len(lines) + 1
-    list(outcomes_seen(run_dir.parent, "s", ["m"]))
+    list(previous_outcomes(run_dir.parent, "s", ["m"]))
     tokens_seen(run_dir, [planned(0, case_id="one")])
     for found in find_reusable(run_dir.parent, "other", [HASH]):
         assert found.result.success

@@ -26,7 +26,7 @@ SEAL_OFTEN = """
 import sys
 if sys.orig_argv[1:-1] == {words}:
     import schemas.lake.writer
-    schemas.lake.writer.BATCH_ROWS = {rows}
+    schemas.lake.writer.MAX_BATCH_ROWS = {rows}
 """
 
 

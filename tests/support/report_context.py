@@ -45,5 +45,5 @@ def open_context(runs_dir, run_id="run-1", baseline=None, threads=None):
 
 def shifts_of(context):
     """Return the level shifts of the suite of a run."""
-    suite_id = context.run.asked.suite_id
+    suite_id = context.run.row.suite_id
     return find_regressions(context.session, limits=context.limits, suite=suite_id)

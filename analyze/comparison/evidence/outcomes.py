@@ -1,7 +1,7 @@
-"""What a case came to with one model in one run: verdicts, what made them, what they cost.
+"""Outcome of a case with one model in one run: verdicts, what made them, what they cost.
 
-Beside it what holds for a model in all trials of a run: who served it, and who judges. Read by run,
-so that a history of millions of trials costs two runs what two runs cost. Sums are whole numbers:
+Also what holds for a model in all trials of a run: who served it, and who judges. Read run by run,
+so that comparing two runs takes as long in a history of millions of trials. Sums are whole numbers:
 adding runs up gives the same in any order.
 """
 
@@ -52,14 +52,14 @@ def read_facts(
     described = {
         run_id: (run_group, judge_hash)
         for run_id, run_group, judge_hash in session.rows(
-            f"select run_id, run_group, judge_hash from stg_runs where {among(run_ids)}",  # noqa: S608
+            f"select run_id, run_group, judge_hash from stg_runs where {of_runs(run_ids)}",  # noqa: S608
             run_ids,
         )
     }
     said: defaultdict[tuple[str, str], list[tuple[str | None, ...]]] = defaultdict(list)
     for run_id, model_id, *names in session.rows(
         "select distinct run_id, model_id, served_model, served_provider, routing "  # noqa: S608
-        f"from trials where {among(run_ids)}",
+        f"from trials where {of_runs(run_ids)}",
         run_ids,
     ):
         run_group, _ = described.get(run_id, (None, None))
@@ -85,7 +85,7 @@ def distinct_texts(texts: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({text for text in texts if text is not None}))
 
 
-def among(run_ids: Sequence[str]) -> str:
+def of_runs(run_ids: Sequence[str]) -> str:
     """Return the condition of SQL that a row is of one of so many runs, each a parameter.
 
     The range is for the engine, which passes over stretches of a file by it and not by a list.
@@ -237,7 +237,7 @@ def read_outcomes(session: Session, run_ids: Sequence[str]) -> list[CaseOutcome]
         return []
     rows = session.rows(  # to create the view costs as much as to plan the one question
         f"select {', '.join(COLUMNS)} from ({select_of('int_case_outcomes')}) "  # noqa: S608
-        f"where {among(run_ids)} order by run_id, provider, model, "
+        f"where {of_runs(run_ids)} order by run_id, provider, model, "
         "thinking_level nulls first, model_id, suite_id, case_id",
         run_ids,
     )
@@ -277,7 +277,7 @@ def read_causes(session: Session, run_ids: Sequence[str]) -> Causes:
     if not run_ids:
         return found
     for run_id, model_id, suite_id, case_id, has_result, failure_type, n in session.rows(
-        CAUSES.format(runs=among(run_ids)),
+        CAUSES.format(runs=of_runs(run_ids)),
         [*run_ids, *run_ids],
     ):
         why = cause_of(failure_type) if has_result else "missing"
@@ -299,7 +299,7 @@ def read_cuts(session: Session, run_ids: Sequence[str]) -> Cuts:
         return {}
     rows = session.rows(
         "select run_id, model_id, min(output_tokens), max(output_tokens) from trials "  # noqa: S608
-        f"where failure_type = 'output_truncated' and output_tokens > 0 and {among(run_ids)} "
+        f"where failure_type = 'output_truncated' and output_tokens > 0 and {of_runs(run_ids)} "
         "group by all",
         run_ids,
     )

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS, CaseKey, among
+from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS, CaseKey, of_runs
 from analyze.lake.raw_tables import read_sql
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ LOGS = {
 }
 """Of each metric which trials are in it, and its column."""
 
-LAST_PLANS = 24
+MAX_PLANS = 24
 """Plans that are read: twenty nights, and some before them by which a break shows."""
 
-LEAST_COVERAGE = 0.9
+MIN_COVERAGE = 0.9
 """Share of its trials with a verdict below which a run says nothing about its level."""
 
 PLANS = read_sql("comparison/evidence/past_plans.sql")
@@ -116,7 +116,7 @@ def read_cells(
         ),
         sums=", ".join(f"count({name}), cast(sum({name}) as bigint)" for name in METRICS),
         names=", ".join(f"counted.ln_{name}" for name in METRICS),
-        runs=among(run_ids),
+        runs=of_runs(run_ids),
         models=f"(model_id in ({marks}) or model in ({marks}))" if models else "true",
     )
     asked = [*run_ids, *models, *models]
@@ -124,7 +124,7 @@ def read_cells(
     return [PastCell._make(row) for row in rows]
 
 
-def together(one: PastCell, other: PastCell) -> PastCell:
+def merge_shards(one: PastCell, other: PastCell) -> PastCell:
     """Return a case whose repetitions two shards share."""
     none: Sequence[int | None] = [0] * 2 * len(METRICS)  # of a shard that has no result of the case
     both = zip(one.sums or none, other.sums or none, strict=True)
@@ -173,8 +173,8 @@ def read_plans(session: Session, runs: Collection[str], before: Sequence[str]) -
         ViewError: the lake cannot be read.
     """
     sides = sorted(runs)
-    sql = PLANS.format(judged=among(before), sides=among(sides))
-    rows = session.rows(sql, [*before, *sides, LAST_PLANS])
+    sql = PLANS.format(judged=of_runs(before), sides=of_runs(sides))
+    rows = session.rows(sql, [*before, *sides, MAX_PLANS])
     return [
         Plan(suite_id, tuple(runs), tuple(starts), is_before)
         for suite_id, runs, starts, is_before in rows
@@ -196,7 +196,7 @@ def past_nights(cells: Iterable[PastCell], plans: Sequence[Plan]) -> dict[str, P
         if night is not None:
             nights = cases[cell.model_id][CaseKey(cell.suite_id, cell.case_id)]
             other = nights[night]
-            nights[night] = cell if other is None else together(other, cell)
+            nights[night] = cell if other is None else merge_shards(other, cell)
     return {model_id: _whole(of_model, len(plans)) for model_id, of_model in cases.items()}
 
 
@@ -207,9 +207,9 @@ def _whole(cases: Mapping[CaseKey, Sequence[PastCell | None]], n_plans: int) -> 
         cells = [cell for nights in cases.values() if (cell := nights[place]) is not None]
         scorable = sum(cell.n_scorable for cell in cells)
         is_whole = (
-            sum(cell.n_scored for cell in cells) >= LEAST_COVERAGE * scorable
+            sum(cell.n_scored for cell in cells) >= MIN_COVERAGE * scorable
             if scorable
-            else sum(cell.e2e_ms is not None for cell in cells) >= LEAST_COVERAGE * len(cells)
+            else sum(cell.e2e_ms is not None for cell in cells) >= MIN_COVERAGE * len(cells)
         )
         if cells and is_whole:
             kept.append(place)

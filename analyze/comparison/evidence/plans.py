@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analyze.comparison.evidence.outcomes import ModelKey, among
+from analyze.comparison.evidence.outcomes import ModelKey, of_runs
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
@@ -73,7 +73,7 @@ class History:
 
     def _alone(self, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return the runs of these ids; nothing where one is no id, or of a run with shards."""
-        rows = self._runs(f"where {among(names)}", names) if names else []
+        rows = self._runs(f"where {of_runs(names)}", names) if names else []
         is_each = len(rows) == len(names) and all(run_group is None for *_, run_group in rows)
         return rows if is_each else []
 
@@ -111,7 +111,7 @@ class History:
         found: defaultdict[str, set[ModelKey]] = defaultdict(set)
         for run_id, *key in self._session.rows(
             "select distinct run_id, provider, model, thinking_level, model_id "  # noqa: S608
-            f"from stg_plans where {among(run_ids)}",
+            f"from stg_plans where {of_runs(run_ids)}",
             run_ids,
         ):
             found[run_id].add(ModelKey(*key))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from analyze.comparison.evidence.outcomes import ModelKey
 from analyze.comparison.evidence.plans import History, Plan, is_called
-from analyze.query.run_ref import LABEL, MOST_NAMED, read_names, require_model, resolve_run
+from analyze.query.run_ref import LABEL, MAX_NAMED, read_names, require_model, resolve_run
 from schemas.errors import EXIT_CANNOT_JUDGE, ConfigError, Problem, RunNotFound, nearest
 from schemas.run.layout import is_run_folder
 
@@ -41,7 +41,7 @@ BASE_WORDS = (*SIDE_WORDS, HISTORY)
 LAST_RUNS = re.compile(rf"{LAST}[0-9]+")
 
 
-class NothingBefore(ConfigError):
+class NoEarlierRun(ConfigError):
     """A word such as `previous` means a run before another one, and there is none.
 
     No mistake: a suite has a first night.
@@ -64,9 +64,9 @@ class NothingBefore(ConfigError):
         then = "the next run of this suite is compared with this one"
         super().__init__([Problem(None, f"{self.what}; {then}")])
 
-    def with_word(self, part: str) -> NothingBefore:
+    def with_word(self, part: str) -> NoEarlierRun:
         """Return the same of the word that was said, where another one stood for it."""
-        return NothingBefore(part, *self._of)
+        return NoEarlierRun(part, *self._of)
 
 
 class Texts:
@@ -86,7 +86,7 @@ class Texts:
         self._words = words
         self.history = History(session, texts)
 
-    def alone(self, text: str, models: Sequence[str]) -> list[Plan]:
+    def plans_of(self, text: str, models: Sequence[str]) -> list[Plan]:
         """Return the plans that a text means by itself, oldest first.
 
         Words such as `latest` mean runs that asked the models.
@@ -168,7 +168,7 @@ class Texts:
             what = f"no run asked {' and '.join(f'`{name}`' for name in models)}"
             raise refused(what)
         if len(found) <= skip:
-            raise NothingBefore(part, found[-1], models, self._session.runs_dir)
+            raise NoEarlierRun(part, found[-1], models, self._session.runs_dir)
         return found[skip:]
 
     def _that_asked(self, plans: Sequence[Plan], models: Sequence[str]) -> Iterator[Plan]:
@@ -197,7 +197,7 @@ class Texts:
             )
         found = self.history.previous_plans(suite_id, oldest.place, count, wanted)
         if not found:
-            raise NothingBefore(part, oldest, _model_list(model), self._session.runs_dir)
+            raise NoEarlierRun(part, oldest, _model_list(model), self._session.runs_dir)
         return found
 
     def _suite_of(self, part: str, candidate: Sequence[Plan]) -> str:
@@ -297,15 +297,15 @@ def resolve_sides(
     texts = Texts(session, {plain, plain if is_of_same_runs else candidate or "latest"}, words)
     try:
         if candidate is None and model is not None and against is not None:
-            runs = runs_of(texts.alone(plain, [model, against]))
+            runs = runs_of(texts.plans_of(plain, [model, against]))
             first, second = ChosenSide(plain, runs, model), ChosenSide(plain, runs, against)
         else:
             text, name = candidate or "latest", against or model
-            plans = texts.alone(text, _model_list(name))
+            plans = texts.plans_of(text, _model_list(name))
             second = ChosenSide(text, runs_of(plans), name)
             before, only = texts.base_plans(plain, plans, model, against)
             first = ChosenSide(plain, runs_of(before), model, only)
-    except NothingBefore as exc:
+    except NoEarlierRun as exc:
         raise (exc.with_word(base) if exc.part == plain else exc) from None
     _require_two(first, second)
     for side in (first, second):
@@ -341,7 +341,7 @@ def _require_model(session: Session, history: History, side: ChosenSide, *, is_o
         problem = Problem(
             None,
             f"`{side.asked}` has no model `{side.model}`",
-            allowed=", ".join(map(names.listed, there[:MOST_NAMED])) or "nothing was planned there",
+            allowed=", ".join(map(names.listed, there[:MAX_NAMED])) or "nothing was planned there",
             nearest=nearest(side.model, there),
         )
         raise ConfigError([problem])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analyze.importers import Importer, ImportRequest, Tell
+from analyze.importers import FileProgress, Importer, ImportRequest
 from analyze.importers.base import Traced, Written, new_record, run_id_of, write_run
 from analyze.importers.defaults import file_moment, slug_of
 from analyze.importers.originals import SourceChanged
@@ -32,7 +32,7 @@ from schemas.base import Finding, error, warning
 from schemas.errors import ConfigError, Problem
 from schemas.run.import_record import ImportRecord, UnfinishedTrial
 
-MOST_REPETITIONS = 10_000
+MAX_REPETITIONS = 10_000
 """A manifest that says more is not believed."""
 
 
@@ -56,7 +56,7 @@ def survey(
     profile: Profile,
     evaluations: Evaluations,
     notes: list[Finding],
-    tell: Callable[[], None],
+    progress: Callable[[], None],
 ) -> Survey:
     """Look at every file of a run profile.
 
@@ -64,7 +64,7 @@ def survey(
         profile: where they lie.
         evaluations: of it.
         notes: takes what is found wrong with the manifests, and files that cannot be read.
-        tell: is called once a run file.
+        progress: is called once a run file.
     """
     manifest = _manifest(profile, notes)
     runs, evaluated = profile.runs, profile.evaluated
@@ -74,7 +74,7 @@ def survey(
     judged: set[str] = set()
     for key, name in runs.items():
         run = load(profile.sources[name], name, notes)
-        tell()
+        progress()
         if run is None:
             continue
         quiet = Document(name, run.data, [])  # its values are noted when the line is made
@@ -112,7 +112,7 @@ def _manifest(profile: Profile, notes: list[Finding]) -> Document:
 def _known_trials(profile: Profile, manifest: Document, notes: list[Finding]) -> set[Key]:
     """Return every trial that the tool knows of: planned, asked or evaluated."""
     runs, evaluated = profile.runs, profile.evaluated
-    planned = manifest.whole("run_repetitions", least=1, most=MOST_REPETITIONS) or 0
+    planned = manifest.whole("run_repetitions", least=1, most=MAX_REPETITIONS) or 0
     known = set(runs)
     for (model, case), name in profile.cases().items():
         listed = 0
@@ -124,7 +124,7 @@ def _known_trials(profile: Profile, manifest: Document, notes: list[Finding]) ->
                 for one in (iterations if isinstance(iterations, list) else [])
                 if isinstance(one, dict)
             ]
-            inside = (n for n in indices if type(n) is int and 0 <= n < MOST_REPETITIONS)
+            inside = (n for n in indices if type(n) is int and 0 <= n < MAX_REPETITIONS)
             listed = 1 + max(inside, default=-1)
         known |= {Key(model, case, n) for n in range(1, max(planned, listed) + 1)}
     lost: defaultdict[str, list[Key]] = defaultdict(list)
@@ -165,7 +165,7 @@ class _Missing:
 
 
 def import_pae(
-    path: Path, runs_dir: Path, progress: Tell | None = None, run_id: str | None = None
+    path: Path, runs_dir: Path, progress: FileProgress | None = None, run_id: str | None = None
 ) -> list[Written]:
     """Import every run profile at a place.
 
@@ -209,7 +209,7 @@ class _Steps:
         total: there will be.
     """
 
-    def __init__(self, progress: Tell | None, total: int) -> None:
+    def __init__(self, progress: FileProgress | None, total: int) -> None:
         self._progress = progress
         self._total = total
         self._done = 0
@@ -228,9 +228,9 @@ class _Import:
         tell: is called once a file that was looked at.
     """
 
-    def __init__(self, profile: Profile, tell: Callable[[], None]) -> None:
+    def __init__(self, profile: Profile, progress: Callable[[], None]) -> None:
         self._profile = profile
-        self._tell = tell
+        self._tell = progress
         self._notes: list[Finding] = [*profile.left_out]
         self._evaluations = Evaluations(profile, self._notes)
 

@@ -18,9 +18,9 @@ from schemas.base import Finding
 
 FOLDER = re.compile(r"eval_profile_(.+)_([0-9a-f]+)")
 
-MOST_DIMENSIONS = 32
-MOST_SCORE = 1e9
-MOST_CHECKS = 1_000_000
+MAX_DIMENSIONS = 32
+MAX_SCORE = 1e9
+MAX_CHECKS = 1_000_000
 
 
 class Checks(NamedTuple):
@@ -118,7 +118,7 @@ class Evaluations:
         return {
             "evaluation_profile_id": known["evaluation_profile_id"],
             "evaluation_fingerprint": known["evaluation_fingerprint"],
-            "final_score": None if final is None else final.number("final_score", most=MOST_SCORE),
+            "final_score": None if final is None else final.number("final_score", most=MAX_SCORE),
             "final_dimensions": None if final is None else _dimensions(final),
             "deterministic": counts,
         }
@@ -147,7 +147,7 @@ def _is_of(final: Document, run: Document) -> bool:
 
 def _checks(final: Document) -> Checks:
     counts = (
-        final.whole("summary", f"deterministic_{outcome}_checks", most=MOST_CHECKS) or 0
+        final.whole("summary", f"deterministic_{outcome}_checks", most=MAX_CHECKS) or 0
         for outcome in ("passed", "failed", "error")
     )
     return Checks(*counts)
@@ -161,5 +161,5 @@ def _dimensions(final: Document) -> dict[str, JsonValue] | None:
     found: Any = final.at("final_dimensions")
     if not isinstance(found, Mapping):
         return None
-    names = [name for name in found if len(name) <= 128][:MOST_DIMENSIONS]
-    return {name: final.number("final_dimensions", name, most=MOST_SCORE) for name in names}
+    names = [name for name in found if len(name) <= 128][:MAX_DIMENSIONS]
+    return {name: final.number("final_dimensions", name, most=MAX_SCORE) for name in names}

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from analyze.importers.defaults import moment_of, slugs_of
 from analyze.importers.originals import Below, files_below
-from schemas.base import MOST, Finding, error, pointer, warning
+from schemas.base import MAX_QUANTITY, Finding, error, pointer, warning
 from schemas.errors import ConfigError, Problem, printable
 from schemas.io.json_text import described, read_json_text
 
@@ -34,10 +34,10 @@ JUDGE_FILE = re.compile(r"judge_([1-9]\d{0,8})\.json")
 RAW_FOLDER = "raw_outputs"
 """Holds the results of an evaluation; before it was there, they lay in the folder above."""
 
-MOST_BYTES = 1 << 28
+MAX_FILE_BYTES = 1 << 28
 """Of one file; a larger one is no record of a trial."""
 
-SHORT_BYTES = 4_000
+MAX_TEXT_BYTES = 4_000
 """Kept of a name or a message."""
 
 
@@ -222,11 +222,11 @@ class Document:
         """Return a text, at most 4,000 bytes of it; None for an empty one."""
         value = self.at(*keys)
         if value is None or isinstance(value, str):
-            return (value or "").encode()[:SHORT_BYTES].decode(errors="ignore") or None
+            return (value or "").encode()[:MAX_TEXT_BYTES].decode(errors="ignore") or None
         self._unusable("a text", keys, value)
         return None
 
-    def whole(self, *keys: str, least: int = 0, most: int = MOST) -> int | None:
+    def whole(self, *keys: str, least: int = 0, most: int = MAX_QUANTITY) -> int | None:
         """Return a whole number from `least` to `most`."""
         value = self.at(*keys)
         if type(value) is int and least <= value <= most:
@@ -266,8 +266,8 @@ def load(path: Path, name: str, notes: list[Finding]) -> Document | None:
     """Return the object in a file; None, with a note, where there is none that can be read."""
     data, where = None, ""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            code, why = "too_large", f"is larger than {MOST_BYTES >> 20} MB"
+        if path.stat().st_size > MAX_FILE_BYTES:
+            code, why = "too_large", f"is larger than {MAX_FILE_BYTES >> 20} MB"
         else:
             content = path.read_bytes()
             data, found = read_json_text(content)

@@ -51,8 +51,8 @@ UNKNOWN = "pae"
 """Provider of a trial whose file names none."""
 
 OPENCLAW = "openclaw"
-MOST_USD = 1e6
-MOST_SECONDS = 1e9
+MAX_USD = 1e6
+MAX_SECONDS = 1e9
 
 
 def failure_of(run: Document) -> str | None:
@@ -183,7 +183,7 @@ def traced_of(run: Document, trial: Trial, judged: Judged) -> Traced:
 def _times(run: Document, written_at_ms: int) -> Times:
     """Return the times of a trial; what is missing follows from the others, or from its file's."""
     begin, end = started_at(run), run.moment_ms("timing", "completed_at")
-    seconds = run.number("timing", "duration_seconds", most=MOST_SECONDS)
+    seconds = run.number("timing", "duration_seconds", most=MAX_SECONDS)
     took = None if seconds is None else round(seconds * 1000)
     if begin is None and end is None:
         run.note("no_time", "has no time; the file's own time is taken", "timing")
@@ -257,7 +257,7 @@ def _usage(run: Document, asked: RequestedModel) -> dict[str, Any]:
         written = run.whole("usage", "normalized", "cache_write_tokens")
         tokens["input_tokens"] += (tokens["cached_input_tokens"] or 0) + (written or 0)
     source: Literal["usage", "api"] = "usage" if is_agent else "api"
-    cost = run.number("usage", "cost_usd", most=MOST_USD)
+    cost = run.number("usage", "cost_usd", most=MAX_USD)
     who: CostSource = "computed" if is_agent else "provider"
     return tokens | {
         "token_source": None if set(tokens.values()) == {None} else source,

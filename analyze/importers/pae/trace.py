@@ -21,7 +21,7 @@ AGENT = "openclaw"
 
 ROLES = frozenset(get_args(Role))
 
-MOST_BRACKETS = 100
+MAX_DEPTH = 100
 """Of lists and objects in a free value; one with more is kept as its text, which any reader can
 follow."""
 
@@ -124,7 +124,7 @@ def free(value: Any) -> JsonValue:
             json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):  # deeper, or a number longer, than it writes
         return _text(value)
-    return value if text.count("[") + text.count("{") <= MOST_BRACKETS else text
+    return value if text.count("[") + text.count("{") <= MAX_DEPTH else text
 
 
 def _mapped(event: Event, answered: set[str]) -> Iterator[Event]:

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.comparison.document import axis_lines
-from analyze.gate.rules import LEAST_CASES
+from analyze.gate.rules import MIN_CASES
 from analyze.query.run_ref import run_folder
-from analyze.regressions.detect import FEWEST
+from analyze.regressions.detect import MIN_SERIES_RUNS
 from analyze.render.numbers import in_cases, pair, some
 from analyze.report.caveats.facts import compare_of
 from analyze.report.sections import ReportContext
@@ -81,7 +81,7 @@ def _axis(context: ReportContext, comparison: Comparison, axis: AxisReport) -> I
             for group in left
         ]
     )
-    n_fewest = min((group.n_units for group in left), default=LEAST_CASES)
+    n_fewest = min((group.n_units for group in left), default=MIN_CASES)
     n_lost = sum(axis.axis in case.axes for case in comparison.excluded)
     follows = "No verdict takes these cases in" + (f"; it rests on {told}" if told else "")
     if n_lost < axis.n_differ:
@@ -92,7 +92,7 @@ def _axis(context: ReportContext, comparison: Comparison, axis: AxisReport) -> I
     for line in axis_lines(comparison.model_copy(update={"axes": (axis,)})):
         yield Doubt(
             code="changed_with_it",
-            is_serious=axis.is_allowed or n_fewest < LEAST_CASES,
+            is_serious=axis.is_allowed or n_fewest < MIN_CASES,
             model_ids=axis.model_ids,
             sentence=f"Changed since the baseline: {line}. {follows}.",
             command=compare_of(context, "--allow", axis.axis),
@@ -114,7 +114,7 @@ def _around(context: ReportContext) -> Iterator[str]:
         context.baseline,
     )
     machines = {machine for (machine,) in rows}
-    now = context.run.asked.machine
+    now = context.run.row.machine
     if now is not None and None not in machines and machines != {now}:
         yield f"the machine ({pair(some(sorted(machines)), now)})"
     before = {_at_once(context, run_id) for run_id in context.baseline}
@@ -135,7 +135,7 @@ def skipped_history(context: ReportContext, shifts: Regressions | None) -> Itera
 
     A suite with fewer runs than it takes is none of its models' doing, and says nothing yet.
     """
-    if shifts is None or shifts.n_runs < FEWEST:
+    if shifts is None or shifts.n_runs < MIN_SERIES_RUNS:
         return
     ours = {one.model_id for one in context.summary.models if one.passed_rate is not None}
     models: defaultdict[str, list[str]] = defaultdict(list)
@@ -156,7 +156,7 @@ def skipped_history(context: ReportContext, shifts: Regressions | None) -> Itera
             model_ids=_unique(reasons),
             sentence=f"Not all of the history was judged: {some(told)}. A level that shifted "
             "there is not found.",
-            command=context.command("regressions", "--suite", context.run.asked.suite_id),
+            command=context.command("regressions", "--suite", context.run.row.suite_id),
         )
 
 

@@ -39,7 +39,7 @@ EVENTS = """
 """What happened to the run, in order."""
 
 
-MOST_TEXT = 200
+MAX_REASON_CHARS = 200
 """Characters of a reason that an event gives."""
 
 QUOTE = '"'
@@ -201,7 +201,7 @@ def _event_text(detail: str | None) -> str:
     except ValueError:
         value = detail
     text = value if isinstance(value, str) else json.dumps(value)
-    return " ".join(text.split())[:MOST_TEXT]
+    return " ".join(text.split())[:MAX_REASON_CHARS]
 
 
 def names_of(models: Sequence[ModelFacts]) -> str:
@@ -237,7 +237,7 @@ def query_of(context: ReportContext, select: str, where: str = "", rest: str = "
 
 def resume_of(context: ReportContext) -> str | None:
     """Return the command that completes the run; None where it cannot be completed here."""
-    if context.folder is None or context.run.asked.is_imported:
+    if context.folder is None or context.run.row.is_imported:
         return None
     words = ["collect", "run", "--resume", context.run_id]
     return shlex.join([*words, *runs_flag(context.session.runs_dir)])

@@ -19,10 +19,10 @@ from schemas.output.comparison import SideFacts
 from schemas.output.report import Doubt
 from schemas.run.config import output_limits
 
-LATE_SHARE = 0.05
+MIN_LATE_SHARE = 0.05
 """Of timed trials: from here on a late one stands at the 95th percentile."""
 
-MOSTLY = 0.5
+MIN_MEDIAN_SHARE = 0.5
 """Of timed trials: from here on the median is a late one."""
 
 ANOTHER_MODEL = "answered by"
@@ -87,7 +87,9 @@ def served_model(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models whose times may be our own; serious where the median is among them."""
-    late = [one for one in facts.models if one.n_late and one.n_late >= LATE_SHARE * one.n_timed]
+    late = [
+        one for one in facts.models if one.n_late and one.n_late >= MIN_LATE_SHARE * one.n_timed
+    ]
     if late:
         margin = facts.context.limits.thresholds.ratio_margin
         told = some(
@@ -100,7 +102,7 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
         )
         yield Doubt(
             code="late_client",
-            is_serious=any(one.n_late >= MOSTLY * one.n_timed for one in late),
+            is_serious=any(one.n_late >= MIN_MEDIAN_SHARE * one.n_timed for one in late),
             model_ids=ids_of(late),
             sentence="The collector itself was late by more than "
             f"{percent(margin)} % of an answer's time: {told}. These times may be its own and not "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from analyze.gate.rules import LEAST_CASES
+from analyze.gate.rules import MIN_CASES
 from analyze.render.numbers import percent, some, whole
 from analyze.report.caveats.facts import (
     ModelFacts,
@@ -31,7 +31,7 @@ from schemas.run.config import Narrowed
 def shard(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield that the run is a part of one plan (D-F4)."""
     context = facts.context
-    group = context.run.asked.run_group
+    group = context.run.row.run_group
     if group is None:
         return
     rows = context.session.rows(
@@ -47,7 +47,7 @@ def shard(facts: RunDoubtFacts) -> Iterator[Doubt]:
         model_ids=(),
         sentence=f"This is {f'part {which}' if which else 'a part'} of one plan; {here}. Its "
         "numbers are of its own part, while a comparison takes all parts together.",
-        command=context.command("runs", "--suite", context.run.asked.suite_id),
+        command=context.command("runs", "--suite", context.run.row.suite_id),
     )
 
 
@@ -55,7 +55,7 @@ def narrowed(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield that flags made the run smaller than its suite."""
     context, config = facts.context, facts.config
     flags = list(_flags(config.narrowed)) if config else []
-    if config is None and context.run.asked.is_narrowed and context.run.asked.run_group is None:
+    if config is None and context.run.row.is_narrowed and context.run.row.run_group is None:
         flags = ["flags that only its folder knows"]
     if flags:
         n_cases = n_cases_of(context.session, context.run_id)
@@ -65,7 +65,7 @@ def narrowed(facts: RunDoubtFacts) -> Iterator[Doubt]:
             model_ids=(),
             sentence=f"The run is smaller than its suite ({some(flags)}): "
             f"{counted(n_cases, 'case')}. Its rates stand for these, and not for the suite.",
-            command=context.command("runs", "--suite", context.run.asked.suite_id),
+            command=context.command("runs", "--suite", context.run.row.suite_id),
         )
 
 
@@ -81,13 +81,13 @@ def _flags(said: Narrowed) -> Iterator[str]:
 def imported(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield that another tool made the run, and what it does not say of its cases."""
     context = facts.context
-    if not context.run.asked.is_imported:
+    if not context.run.row.is_imported:
         return
     query = "select count(*) from stg_plans where run_id = ? and case_hash is null"
     ((n_unknown,),) = context.session.rows(query, [context.run_id])
     unknown = (
         f" What its cases asked is not known for {whole(n_unknown)} of "
-        f"{counted(context.run.came.n_planned, 'trial')}, so a comparison needs --allow case."
+        f"{counted(context.run.summary.n_planned, 'trial')}, so a comparison needs --allow case."
         if n_unknown
         else ""
     )
@@ -121,7 +121,7 @@ def reused(facts: RunDoubtFacts) -> Iterator[Doubt]:
         code="reused",
         is_serious=bool(n_shared),
         model_ids=ids_of(old),
-        sentence=f"{share(runs.total(), facts.context.run.came.n_total, 'results')} are answers "
+        sentence=f"{share(runs.total(), facts.context.run.summary.n_total, 'results')} are answers "
         f"of older runs: {told}. Their verdicts count, their times and costs do not.{shared}",
         command=query_of(
             facts.context,
@@ -159,7 +159,7 @@ def unknown_cost(facts: RunDoubtFacts) -> Iterator[Doubt]:
 
 def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models with verdicts on fewer cases than a gate judges (D-I1)."""
-    few = [one for one in facts.models if 0 < one.verdicts.n_units < LEAST_CASES]
+    few = [one for one in facts.models if 0 < one.verdicts.n_units < MIN_CASES]
     if few:
         told = some([f"{one.name} {whole(one.verdicts.n_units)}" for one in few])
         is_clustered = any(one.verdicts.n_clusters is not None for one in few)
@@ -168,7 +168,7 @@ def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:
             code="few_cases",
             is_serious=True,
             model_ids=ids_of(few),
-            sentence=f"Fewer than {LEAST_CASES} {units} have a verdict: {told}. So few can show no "
+            sentence=f"Fewer than {MIN_CASES} {units} have a verdict: {told}. So few can show no "
             "change, and a single one turns the rate.",
             command=facts.context.command("power", "--run", facts.context.run_id),
         )
@@ -252,7 +252,7 @@ def missing_trials(facts: RunDoubtFacts) -> Iterator[Doubt]:
     if not short:
         return
     least = facts.context.limits.thresholds.min_coverage
-    n_missing, came = sum(one.n_missing for one in short), facts.context.run.came
+    n_missing, came = sum(one.n_missing for one in short), facts.context.run.summary
     told = some([f"{one.name} {share(one.n_missing, one.group.n_planned)}" for one in short])
     why = f" The run was stopped: {facts.stopped}." if facts.stopped else ""
     yield Doubt(
@@ -316,7 +316,7 @@ def infrastructure(facts: RunDoubtFacts) -> Iterator[Doubt]:
             for one in hit
         ),
         model_ids=ids_of(hit),
-        sentence=f"{share(n_outside, facts.context.run.came.n_total, 'results')} failed for "
+        sentence=f"{share(n_outside, facts.context.run.summary.n_total, 'results')} failed for "
         f"reasons outside the model: {some([_failed(one) for one in hit], '; ')}. They have no "
         "verdict and count neither for a model nor against it.",
         command=query_of(

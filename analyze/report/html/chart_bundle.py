@@ -1,7 +1,7 @@
 """The library that draws the charts, as one script for the page.
 
-It takes more than a second to come, and holds Python's lock meanwhile: so it is fetched by a
-process of its own, beside the reading of the numbers, which ends with whoever wants it.
+Loading it takes more than a second and holds Python's lock: so a process of its own loads it while
+the numbers are read, and ends with its parent.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const MOST_MARKS = 2000; // more hits are counted, but not marked
+  const MAX_MARKS = 2000; // more hits are counted, but not marked
   const PAUSE_MS = 150; // of typing, before the search begins
 
   const trials = Array.from(document.querySelectorAll("details.trial"));
@@ -89,7 +89,7 @@
   }
 
   function markIn(text, hits) {
-    for (const hit of hits.slice(0, MOST_MARKS - marks.length).reverse()) {
+    for (const hit of hits.slice(0, MAX_MARKS - marks.length).reverse()) {
       const found = text.splitText(hit.index);
       found.splitText(hit[0].length);
       const mark = made("mark", "hit");

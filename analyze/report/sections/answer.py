@@ -174,7 +174,7 @@ def reported_run(session: Session, run: ListedRun) -> ReportedRun:
     """
     run_id = run.run_id
     config = config_of_run(run_folder(session, run_id))
-    asked, came = run.asked, run.came
+    asked, came = run.row, run.summary
     return ReportedRun(
         run_id=run_id,
         suite_id=asked.suite_id,

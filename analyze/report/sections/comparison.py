@@ -39,10 +39,10 @@ TAGS = dict(zip(render.TAG_TITLES, (
 TEXTS = {"name", "model_id", "metric", "verdict", "causes", "night", "difference_low", "ratios.low"}
 """Columns that are no numbers."""
 
-MOST_CHANGES = 100
+MAX_CHANGES = 100
 """Cases in the table; the command shows the others."""
 
-MOST_OPEN = 6
+MAX_OPEN_MODELS = 6
 """Models of a comparison; those after them are folded, unless something happened to them."""
 
 QUIET = frozenset({"inconclusive", "unchanged"})
@@ -112,8 +112,8 @@ def changed_cases(comparison: Comparison, command: str) -> Table | None:
         Column("base", "base_passed", is_number=True),
         Column("this run", "candidate_passed", is_number=True),
     )
-    rows = [_change(change) for change in comparison.cases[:MOST_CHANGES]]
-    n_more = len(comparison.cases) - MOST_CHANGES
+    rows = [_change(change) for change in comparison.cases[:MAX_CHANGES]]
+    n_more = len(comparison.cases) - MAX_CHANGES
     more = f"{counted(n_more, 'more case')} changed." if n_more > 0 else ""
     return Table("changes", "Cases that changed", columns, rows, more, command)
 
@@ -139,7 +139,7 @@ def _parts(report: RunReport) -> dict[str, object] | None:
         (group.verdict, document.headline(group), list(document.notes_of(group)))
         for group in document.by_need(comparison.groups)
     ]
-    n_open = max(MOST_OPEN, sum(verdict not in QUIET for verdict, _, _ in models))
+    n_open = max(MAX_OPEN_MODELS, sum(verdict not in QUIET for verdict, _, _ in models))
     return {
         "models": models[:n_open],
         "folded": models[n_open:],

@@ -23,24 +23,24 @@ from analyze.report.table import (
     anchors_by_place,
     model_cell,
     number,
-    sorts_as,
+    sort_key,
 )
 from schemas.errors import counted
 from schemas.output.report import FailureCount, LatencyBin, Matrix, MatrixCell, RunReport, TrialMark
 from schemas.output.summary import PercentileName, Percentiles
 from schemas.run.model_names import id_of
 
-MOST_KINDS = 300
+MAX_KINDS = 300
 """Ways to fail, over all models; more names than this only a made-up log has."""
 
-MOST_CASES = 200
+MAX_CASES = 200
 
-MOST_CELLS = 1_200
+MAX_CELLS = 1_200
 
-MOST_MARKS = 20
+MAX_MARKS = 20
 """Of a cell; its counts are of all repetitions."""
 
-MOST_FAILURES = 100
+MAX_FAILURES = 100
 """Rows of the table."""
 
 PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
@@ -66,12 +66,12 @@ def failures_of(context: ReportContext) -> tuple[FailureCount, ...]:
     """Return the trials without a success by model and way to fail, the most frequent first.
 
     A time-out that the provider answers for is counted apart from one of the model. Of more than
-    `MOST_KINDS` ways the rarest are left out.
+    `MAX_KINDS` ways the rarest are left out.
 
     Raises:
         ViewError: the lake cannot be read.
     """
-    rows = context.session.rows(query("failure_kinds"), [context.run_id, MOST_KINDS])
+    rows = context.session.rows(query("failure_kinds"), [context.run_id, MAX_KINDS])
     names = tuple(FailureCount.model_fields)
     return tuple(FailureCount(**dict(zip(names, row, strict=True))) for row in rows)
 
@@ -90,14 +90,14 @@ def matrix_of(context: ReportContext) -> Matrix:
     """Return the hardest cases with every model that was asked them, in the summary's order.
 
     The hardest is the one with the lowest passed rate over all models together, then the first by
-    name; cases without a verdict come last. At most `MOST_CASES` and `MOST_CELLS` are here, and of
-    a cell the first `MOST_MARKS` repetitions.
+    name; cases without a verdict come last. At most `MAX_CASES` and `MAX_CELLS` are here, and of
+    a cell the first `MAX_MARKS` repetitions.
 
     Raises:
         ViewError: the lake cannot be read.
     """
     models = [group.model_id for group in context.summary.models]
-    most = min(MOST_CASES, MOST_CELLS // max(len(models), 1))
+    most = min(MAX_CASES, MAX_CELLS // max(len(models), 1))
     rows = context.session.rows(
         query("hardest_cases"), [context.run_id, context.run_id, max(most, 1)]
     )
@@ -107,7 +107,7 @@ def matrix_of(context: ReportContext) -> Matrix:
     column = {name: number for number, name in enumerate(models)}
     found = context.session.rows(
         query("matrix_cells"),
-        [context.run_id, cases, context.run_id, cases, MOST_MARKS],
+        [context.run_id, cases, context.run_id, cases, MAX_MARKS],
     )
     found.sort(key=lambda row: (place[row[0]], column[row[1]]))
     names = tuple(MatrixCell.model_fields)
@@ -153,7 +153,7 @@ def _percentile(found: Percentiles, name: PercentileName) -> Cell:
     sort = LAST if is_beyond else getattr(found, name)
     if getattr(found.supported, name) or not text:
         return number(text, sort)
-    return Cell(text, sorts_as(text, sort) or text, "n", TOO_FEW, is_unsure=True)
+    return Cell(text, sort_key(text, sort) or text, "n", TOO_FEW, is_unsure=True)
 
 
 def failures(report: RunReport) -> Table:
@@ -174,9 +174,9 @@ def failures(report: RunReport) -> Table:
             Cell("yes" if one.counts_against_model else "no"),
             number(whole(one.n_trials), one.n_trials),
         ]
-        for one in counts[:MOST_FAILURES]
+        for one in counts[:MAX_FAILURES]
     ]
-    n_more = len(counts) - MOST_FAILURES
+    n_more = len(counts) - MAX_FAILURES
     more = f"{counted(n_more, 'more row')}." if n_more > 0 else ""
     return Table("failures", "Failures by cause", columns, rows, more, report.transcripts.command)
 

@@ -15,16 +15,16 @@ from difflib import SequenceMatcher
 from itertools import groupby, islice, takewhile
 from typing import Literal, NamedTuple
 
-from analyze.comparison.evidence.outcomes import among
+from analyze.comparison.evidence.outcomes import of_runs
 from analyze.query.session import Session
 from analyze.report.sections import ReportContext
 from schemas.output.comparison import CaseChange, Comparison
 from schemas.output.report import DiffPart, Flip
 
-MOST_WORDS = 400
+MAX_WORDS = 400
 """Of an answer that is compared by words."""
 
-MOST_PAIRS = 20_000
+MAX_PAIRS = 20_000
 """Pairs of the same word or line on both sides; past it the search would take seconds."""
 
 WORD = re.compile(r"\S+\s*|\s+")
@@ -32,9 +32,9 @@ WORD = re.compile(r"\S+\s*|\s+")
 
 Kind = Literal["same", "base", "candidate"]
 
-MOST_FLIPS = 30
+MAX_FLIPS = 30
 
-ANSWER_CHARS = 2_000
+MAX_ANSWER_CHARS = 2_000
 """Of an answer beside another one; the transcript has the rest."""
 
 
@@ -58,8 +58,8 @@ def answer_diff(base: str, candidate: str) -> tuple[DiffPart, ...]:
 
 def _words(text: str) -> list[str] | None:
     """Return the words of a short text; None of a long one."""
-    found = [match[0] for match in islice(WORD.finditer(text), MOST_WORDS + 1)]
-    return found if len(found) <= MOST_WORDS else None
+    found = [match[0] for match in islice(WORD.finditer(text), MAX_WORDS + 1)]
+    return found if len(found) <= MAX_WORDS else None
 
 
 def _parts(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[Kind, str]]:
@@ -80,7 +80,7 @@ def _n_same(base: Sequence[str], candidate: Sequence[str]) -> int:
 
 def _searched(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[Kind, str]]:
     counts = Counter(candidate)
-    if sum(counts[piece] for piece in base) > MOST_PAIRS:
+    if sum(counts[piece] for piece in base) > MAX_PAIRS:
         yield from (("base", "".join(base)), ("candidate", "".join(candidate)))
         return
     matcher = SequenceMatcher(None, base, candidate, autojunk=False)
@@ -125,7 +125,7 @@ class _Answer(NamedTuple):
     is_cut: bool
 
 
-def flips_of(context: ReportContext, most: int = MOST_FLIPS) -> tuple[Flip, ...]:
+def flips_of(context: ReportContext, most: int = MAX_FLIPS) -> tuple[Flip, ...]:
     """Return the cases that broke or were fixed, in the comparison's order: worst first.
 
     Args:
@@ -204,7 +204,7 @@ def _firsts(
             min(repetition), arg_min(record_no, repetition), arg_min(case_hash, repetition)
         from trials
         semi join wanted using (model_id, suite_id, case_id, passed)
-        where {among(run_ids)}
+        where {of_runs(run_ids)}
         group by model_id, suite_id, case_id, passed, run_id
         """,  # noqa: S608 - our own names
         [*([getattr(key, name) for key in wanted] for name in _Key._fields), *run_ids],
@@ -224,13 +224,13 @@ def _answers(session: Session, trials: Sequence[_Trial]) -> dict[tuple[str, int]
             run_id, record_no, left(raw_output, ?), coalesce(length(raw_output) > ?, false)
         from stg_outputs
         semi join wanted using (run_id, record_no)
-        where {among(run_ids)}
+        where {of_runs(run_ids)}
         """,  # noqa: S608 - our own names
         [
             [trial.run_id for trial in trials],
             [trial.record_no for trial in trials],
-            ANSWER_CHARS,
-            ANSWER_CHARS,
+            MAX_ANSWER_CHARS,
+            MAX_ANSWER_CHARS,
             *run_ids,
         ],
     )

@@ -21,7 +21,7 @@ from analyze.regressions.document import (
     skipped_lines,
 )
 from analyze.render.numbers import limits_of, moment, percent, whole
-from analyze.report.markdown_text import LONGEST_TEXT, list_lines, plain
+from analyze.report.markdown_text import MAX_TEXT_CHARS, list_lines, plain
 from analyze.report.sections import ReportContext, Section
 from analyze.report.sentences import command_of
 from analyze.report.table import Cell, Column, Table
@@ -41,17 +41,17 @@ group by run_rows.run_group, passes.model_id, passes.case_id
 order by run_rows.run_group, passes.model_id, passes.case_id
 """
 
-MOST_RUNS = 100
+MAX_RUNS = 100
 
-MOST_ROWS = 10
+MAX_ROWS = 10
 """Runs in the table; the chart shows all."""
 
-MOST_SHIFTS = 20
+MAX_SHIFTS = 20
 
-MOST_LINES = 20
+MAX_LINES = 20
 """Lines of what could not be judged."""
 
-MOST_POINTS = 600
+MAX_POINTS = 600
 """Models of all these runs."""
 
 RUNS = """
@@ -132,7 +132,7 @@ def _merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, lis
 def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
     """Return a point for each model and run of the suite, oldest run first; empty below two runs.
 
-    The newest runs and the reported one, at most `MOST_RUNS` and as many as `MOST_POINTS` points
+    The newest runs and the reported one, at most `MAX_RUNS` and as many as `MAX_POINTS` points
     allow; shards of one plan are one run, which has the name of the first, or of the reported one,
     and no percentile. A run without a known start or without any verdict has no place, and a part
     of the suite that somebody tried is left out as in the search for shifts, unless it is the
@@ -142,7 +142,7 @@ def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
         ViewError: the lake cannot be read.
     """
     run_id = context.run_id
-    rows = context.session.rows(RUNS, [run_id, context.run.asked.suite_id, run_id, MOST_RUNS])
+    rows = context.session.rows(RUNS, [run_id, context.run.row.suite_id, run_id, MAX_RUNS])
     began: dict[str, int] = {}
     groups: dict[str, str] = {}
     for name, started_at_ms, group in rows:
@@ -202,7 +202,7 @@ def _as_many_as_fit(points: dict[str, list[_Point]]) -> dict[str, list[_Point]]:
     kept, n_points = {}, 0
     for run_id, rows in points.items():
         n_points += len(rows)
-        if n_points > MOST_POINTS:
+        if n_points > MAX_POINTS:
             break
         kept[run_id] = rows
     return kept
@@ -236,7 +236,7 @@ def history(points: tuple[HistoryPoint, ...], command: str = "") -> Table:
     for point in points:
         of_run[point.run_id][point.model_id] = point
     runs = list(of_run)
-    newest = set(runs[-MOST_ROWS:])
+    newest = set(runs[-MAX_ROWS:])
     columns = (
         Column("run", "run_id"),
         Column("started (UTC)", "started_at_ms"),
@@ -250,8 +250,8 @@ def history(points: tuple[HistoryPoint, ...], command: str = "") -> Table:
             cells = [_cell(found.get(model)) for model in models]
             below = "this run" if one.is_this_run else ""
             rows.append([Cell(run_id, below=below), Cell(moment(one.started_at_ms)), *cells])
-    said = f"The newest {MOST_ROWS} of {whole(len(runs))} runs in the chart."
-    more = said if len(runs) > MOST_ROWS else ""
+    said = f"The newest {MAX_ROWS} of {whole(len(runs))} runs in the chart."
+    more = said if len(runs) > MAX_ROWS else ""
     return Table("history", "Runs of the suite", columns, rows, more, command)
 
 
@@ -267,17 +267,17 @@ def _parts(report: RunReport) -> dict[str, object] | None:
         return None
     found = report.shifts
     shifts = everything(found) if found else []
-    n_more = len(shifts) - MOST_SHIFTS
+    n_more = len(shifts) - MAX_SHIFTS
     return {
         "shifts": [
             (one.is_worse, mark(one) + headline(one), list(details(one)))
-            for one in shifts[:MOST_SHIFTS]
+            for one in shifts[:MAX_SHIFTS]
         ],
         "more": f"{whole(n_more)} more shifts" if n_more > 0 else "",
         "is_part": any(doubt.code == "narrowed" for doubt in report.doubts),
         "is_shard": report.run.shard is not None,
         "unused": [entry_line(entry) for entry in found.unused] if found else [],
-        "skipped": skipped_lines(found.skipped)[:MOST_LINES] if found else [],
+        "skipped": skipped_lines(found.skipped)[:MAX_LINES] if found else [],
         "command": command_of(report, "regressions"),
         "table": history(report.history, command_of(report, "runs")),
     }
@@ -289,7 +289,7 @@ def _shifts(report: RunReport) -> list[str]:
     lines = []
     for one in found:
         changed = f"; changed with it: {'; '.join(one.changed)}" if one.changed else ""
-        lines.append(plain(mark(one) + headline(one) + changed, 2 * LONGEST_TEXT))
+        lines.append(plain(mark(one) + headline(one) + changed, 2 * MAX_TEXT_CHARS))
     return lines
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 from analyze.comparison.document import limits_line
 from analyze.comparison.evidence.outcomes import RunFacts, read_facts
-from analyze.query.thresholds import HASH_SHOWN
+from analyze.query.thresholds import MAX_HASH_CHARS
 from analyze.report.first_screen import run_facts
 from analyze.report.sections import ReportContext, Section
 from analyze.report.sections.answer import config_of_run
-from analyze.report.table import MODEL, Cell, Column, Table, asked_as, filled
+from analyze.report.table import MODEL, Cell, Column, Table, filled, model_settings
 from analyze.summary.summarize import read_inventory
 from schemas.errors import counted, runs_flag
 from schemas.output.report import ModelProvenance, Provenance, RunReport
@@ -20,8 +20,8 @@ from schemas.output.summary import GroupSummary
 from schemas.run.config import RunConfig, RunModel
 from schemas.run.inventory import ConfigCommit, Inventory
 
-MOST_FILES = 20
-MOST_BASES = 20
+MAX_FILES = 20
+MAX_BASE_RUNS = 20
 
 
 def provenance_of(context: ReportContext) -> Provenance:
@@ -38,7 +38,7 @@ def provenance_of(context: ReportContext) -> Provenance:
         commit = None
     return Provenance(
         host=inventory.host if inventory else None,
-        versions=_versions(inventory, context.run.asked.benchlake_version),
+        versions=_versions(inventory, context.run.row.benchlake_version),
         models=_models(context, config),
         suite_path=config.suite_path if config else None,
         config_files=dict(sorted(config.config_files.items())) if config else {},
@@ -106,7 +106,7 @@ def _commands(context: ReportContext) -> tuple[str, ...]:
     commands = [shlex.join(["analyze", *report]), context.command("show", context.run_id)]
     if base:
         commands.append(context.command("compare", base, context.run_id, "--by", "cell"))
-    suite = ["--suite", context.run.asked.suite_id]
+    suite = ["--suite", context.run.row.suite_id]
     return (*commands, context.command("regressions", *suite), context.command("runs", *suite))
 
 
@@ -131,12 +131,12 @@ def served(models: tuple[ModelProvenance, ...]) -> Table | None:
 def _served(one: ModelProvenance) -> list[Cell]:
     build = one.model_build or ""
     return [
-        Cell(one.model_id, below=asked_as(one)),
+        Cell(one.model_id, below=model_settings(one)),
         Cell(", ".join(one.served_models)),
         Cell(", ".join(one.served_providers)),
         Cell(one.routing or ""),
         Cell(one.base_url or "", look="code"),
-        Cell(build[:HASH_SHOWN], look="code", note=build),
+        Cell(build[:MAX_HASH_CHARS], look="code", note=build),
         Cell(one.harness_version or ""),
         Cell(", ".join(f"{name}={value}" for name, value in one.settings.items()), look="code"),
     ]
@@ -148,10 +148,10 @@ def config_files(provenance: Provenance) -> Table | None:
         return None
     columns = (Column("file", "path"), Column("sha256", "sha256"))
     rows = [
-        [Cell(path), Cell(digest[:HASH_SHOWN], look="code")]
-        for path, digest in list(provenance.config_files.items())[:MOST_FILES]
+        [Cell(path), Cell(digest[:MAX_HASH_CHARS], look="code")]
+        for path, digest in list(provenance.config_files.items())[:MAX_FILES]
     ]
-    n_more = len(provenance.config_files) - MOST_FILES
+    n_more = len(provenance.config_files) - MAX_FILES
     more = f"{counted(n_more, 'more file')}, in config.json." if n_more > 0 else ""
     return Table("files", "Files that were read", columns, rows, more)
 
@@ -160,7 +160,7 @@ def _parts(report: RunReport) -> dict[str, object]:
     found = report.provenance
     return {
         "run": run_facts(report.run),
-        "baseline": [run_facts(run) for run in report.baseline[:MOST_BASES]],
+        "baseline": [run_facts(run) for run in report.baseline[:MAX_BASE_RUNS]],
         "found": found,
         "limits": limits_line(found.limits),
         "served": served(found.models),

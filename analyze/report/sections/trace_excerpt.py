@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from analyze.render.text import beginning
+from analyze.render.text import clipped
 from analyze.show.transcript import json_text
 from schemas.base import Record
 from schemas.errors import counted
@@ -28,10 +28,10 @@ from schemas.run.trace import (
 MARK = "\n…\n"
 """Stands where the middle of a text is left out."""
 
-LEAST_TEXT = 300
+MIN_TEXT_BYTES = 300
 """Bytes that a long part keeps at least; where that is too much, turns are left out instead."""
 
-NAME_CHARS = 200
+MAX_NAME_CHARS = 200
 """Of the name of a tool, or of what a runner did."""
 
 ERROR_KEYS = frozenset({"error", "error_code", "error_message", "exception", "failure_type"})
@@ -132,10 +132,10 @@ def fitted(
     if sum(texts) + sum(fixed) <= room:
         return Fitted(tuple(parts), 0)
     most = _level(texts, room - sum(fixed))
-    if most >= LEAST_TEXT:
+    if most >= MIN_TEXT_BYTES:
         return Fitted(tuple(_cut(part, most) for part in parts), 0)
     marker = _marker(len(parts))  # the longest it can be
-    least = [size + min(text, LEAST_TEXT) for size, text in zip(fixed, texts, strict=True)]
+    least = [size + min(text, MIN_TEXT_BYTES) for size, text in zip(fixed, texts, strict=True)]
     kept = _fitting_places(
         least, room - bytes_of(marker), units or [[n] for n in range(len(parts))]
     )
@@ -231,7 +231,7 @@ def _part(
 ) -> TranscriptPart:
     return TranscriptPart(
         kind=kind,
-        name=beginning(name, NAME_CHARS),
+        name=clipped(name, MAX_NAME_CHARS),
         text=text,
         is_error=is_error,
         after_ms=after_ms,

@@ -18,11 +18,11 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from analyze.comparison.evidence.outcomes import among
+from analyze.comparison.evidence.outcomes import of_runs
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
 from analyze.render.numbers import whole
-from analyze.render.text import beginning
+from analyze.render.text import clipped
 from analyze.report.sections import ReportContext, Section, query
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
 from analyze.report.table import anchors_of
@@ -32,34 +32,34 @@ from analyze.show.trial_rows import CutText, ShownTrial, TrialText, read_texts, 
 from schemas.output.report import Flip, RunReport, Transcript, TranscriptPart, Transcripts
 from schemas.run.trace import Artifact
 
-MOST_SAMPLED = 3
+MAX_SAMPLED = 3
 """Trials of a model among those that neither failed nor went wrong."""
 
 IS_BAD = "(coalesce(not passed, false) or not is_success)"
 
-MOST_SHARE = 0.4
+MAX_SHARE = 0.4
 """Of the budget, for one transcript."""
 
 TRIAL_BYTES = 2_000
 """Of the budget, for each trial that is not of a flip: a short one takes its place too."""
 
-MOST_CHOSEN = 200
+MAX_CHOSEN = 200
 """Trials that are not of a flip, whatever the budget is."""
 
-LEAST_BYTES = 2_000
+MIN_TURNS_BYTES = 2_000
 """Less room than this is no room for the turns of a trial that do not fit as a whole."""
 
-SHORTEST_BYTES = 300
+MIN_TRANSCRIPT_BYTES = 300
 """Less room than this is no room for any transcript."""
 
-TRACE_BYTES = 1 << 22
+MIN_TRACE_BYTES = 1 << 22
 """Of a trace that is read at least, whatever the budget is."""
 
-FACT_CHARS = 300
-LINE_CHARS = 1_000
+MAX_FACT_CHARS = 300
+MAX_LINE_CHARS = 1_000
 """Of what was expected and what came, in one line."""
 
-MOST_LINES = 30
+MAX_LINES = 30
 
 WHY = {
     "flipped": "whose case flipped",
@@ -86,7 +86,7 @@ class ChosenTrial:
 
     key: TrialKey
     record_no: int
-    why: Literal["flipped", "failed", "sampled"]
+    reason: Literal["flipped", "failed", "sampled"]
     is_baseline: bool = False
 
 
@@ -131,7 +131,7 @@ def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> C
             ChosenTrial(key, record_no, "failed" if is_bad else "sampled")
             for model_id, case_id, repetition, record_no, is_bad in session.rows(
                 query("chosen_trials"),
-                [context.run_id, most, MOST_SAMPLED, most + len(ours)],
+                [context.run_id, most, MAX_SAMPLED, most + len(ours)],
             )
             if (key := TrialKey(context.run_id, model_id, case_id, repetition)) not in ours
         ]
@@ -163,7 +163,7 @@ def _trial_outcomes(session: Session, keys: Sequence[TrialKey]) -> dict[TrialKey
         select run_id, model_id, case_id, repetition, record_no, {IS_BAD}
         from trials
         semi join wanted using (run_id, model_id, case_id, repetition)
-        where {among(run_ids)}
+        where {of_runs(run_ids)}
         """,  # noqa: S608 - our own names
         [*map(list, zip(*keys, strict=True)), *run_ids],
     )
@@ -193,8 +193,8 @@ def transcripts_of(context: ReportContext, flips: Sequence[Flip], budget_bytes: 
     Raises:
         ViewError: the lake cannot be read.
     """
-    is_room = budget_bytes >= SHORTEST_BYTES
-    most = min(MOST_CHOSEN, 1 + budget_bytes // TRIAL_BYTES) if is_room else 0
+    is_room = budget_bytes >= MIN_TRANSCRIPT_BYTES
+    most = min(MAX_CHOSEN, 1 + budget_bytes // TRIAL_BYTES) if is_room else 0
     choice = choose_trials(context, flips, most)
     shown = _shown(context, choice.trials, budget_bytes) if is_room else []
     n_shown = sum(one.why != "sampled" and not one.is_baseline for one in shown)
@@ -210,13 +210,13 @@ def transcripts_of(context: ReportContext, flips: Sequence[Flip], budget_bytes: 
 def _shown(
     context: ReportContext, chosen: Sequence[ChosenTrial], budget_bytes: int
 ) -> list[Transcript]:
-    share = int(budget_bytes * MOST_SHARE)
+    share = int(budget_bytes * MAX_SHARE)
     sources = _sources(context.session, chosen, share)
     left = budget_bytes
     shown = []
     for one in chosen:
         room = min(left, share)
-        if room < SHORTEST_BYTES:
+        if room < MIN_TRANSCRIPT_BYTES:
             break
         transcript = _transcript(context, one, sources[one.key.run_id], room)
         if transcript is None:
@@ -236,8 +236,8 @@ def _sources(session: Session, chosen: Iterable[ChosenTrial], share: int) -> dic
 
 
 def _source(session: Session, run_id: str, record_nos: Sequence[int], share: int) -> _Source:
-    among = ", ".join(str(int(number)) for number in record_nos)
-    trials = read_trials(session, run_id, where=f"trials.record_no in ({among})")
+    of_runs = ", ".join(str(int(number)) for number in record_nos)
+    trials = read_trials(session, run_id, where=f"trials.record_no in ({of_runs})")
     return _Source(
         trials={trial.record_no: trial for trial in trials if trial.record_no is not None},
         texts=read_texts(session, trials, share // 2 + 1),
@@ -251,25 +251,25 @@ def _transcript(
     """Return one trial in so many bytes; None when there is no room for it."""
     trial = source.trials[one.record_no]
     text = source.texts.get(one.record_no) or CutText(TrialText("", None, None, 0), 0)
-    trace = _trace(context.session, trial, max(TRACE_BYTES, 2 * room))
+    trace = _trace(context.session, trial, max(MIN_TRACE_BYTES, 2 * room))
     page = TrialPage(trial, text.text, trace, source.validators.get(trial.case_id))
     shell = Transcript(
         **one.key._asdict(),
-        why=one.why,
+        why=one.reason,
         is_baseline=one.is_baseline,
         verdict=verdict_of(trial),
         passed=trial.passed,
         facts=tuple(
-            (name, beginning(value, FACT_CHARS))
+            (name, clipped(value, MAX_FACT_CHARS))
             for name, value in facts_of(page)
             if value and name != "verdict"
         ),
         judged=tuple(
-            beginning(line, LINE_CHARS) for line in islice(judged_lines(page), MOST_LINES)
+            clipped(line, MAX_LINE_CHARS) for line in islice(judged_lines(page), MAX_LINES)
         ),
         parts=(),
         n_parts_left_out=0,
-        missing=beginning(trace.why, FACT_CHARS) if isinstance(trace, NoTrace) else None,
+        missing=clipped(trace.reason, MAX_FACT_CHARS) if isinstance(trace, NoTrace) else None,
         command=context.command(
             "show", trial.run_id, trial.case_id, trial.model_id, str(trial.repetition)
         ),
@@ -278,7 +278,7 @@ def _transcript(
     room -= bytes_of(shell)
     found = fitted(parts, room, units)
     is_whole = found is not None and sum(map(bytes_of, parts)) <= room
-    if found is None or not (is_whole or room >= LEAST_BYTES):
+    if found is None or not (is_whole or room >= MIN_TURNS_BYTES):
         return None
     return shell.model_copy(update={"parts": found.parts, "n_parts_left_out": found.n_left_out})
 

@@ -44,8 +44,8 @@ ALPHA = 5e-4
 """Chance of a false alert in one look: with 1e-4 a doubled time after four nights is told within
 four more in seven of ten histories, with this in more than nine."""
 
-MOST_RUNS = 7
-FEWEST_RUNS = 4
+MAX_WINDOW_RUNS = 7
+MIN_WINDOW_RUNS = 4
 
 Z_ONE_SIDED = NormalDist().inv_cdf(0.95)
 """95 % quantile of the standard normal distribution."""
@@ -299,13 +299,13 @@ def last_means(logs: ArrayLike) -> Floats:
 def _last_sums(matrix: ArrayLike) -> Floats:
     """Return for each row the sum of it and up to six before it."""
     sums: Floats = np.asarray(matrix, float).cumsum(axis=0)
-    sums[MOST_RUNS:] -= sums[:-MOST_RUNS].copy()
+    sums[MAX_WINDOW_RUNS:] -= sums[:-MAX_WINDOW_RUNS].copy()
     return sums
 
 
 def _from_fewest(holds: Bools) -> Bools:
     """Return where it holds with runs enough behind it."""
-    enough = np.arange(1, len(holds) + 1) >= FEWEST_RUNS
+    enough = np.arange(1, len(holds) + 1) >= MIN_WINDOW_RUNS
     return holds & enough
 
 

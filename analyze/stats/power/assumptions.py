@@ -24,10 +24,10 @@ from analyze.stats.intervals import (
     unit_sums,
 )
 from analyze.stats.paired_rates import RateInterval, rate_difference
-from analyze.stats.power.nights import FEWEST_RUNS, Nights, level_of_rates
+from analyze.stats.power.nights import MIN_KNOWN_RUNS, Nights, level_of_rates
 from analyze.stats.power.smallest_drop import (
     BETWEEN_CASES,
-    FEWEST_CASES,
+    MIN_CASES,
     PASS_RATE,
     SAME_HARD_CASES,
     kappa_of,
@@ -35,11 +35,11 @@ from analyze.stats.power.smallest_drop import (
 )
 from analyze.stats.rates import repetitions_identical
 
-LOOK_BACK = 20
+MAX_RUNS = 20
 """Runs of a suite that are looked into, the newest first: nights vary, and a tiny run or an outage
 tells nothing."""
 
-LEAST_COMMON = 0.8
+MIN_COMMON_SHARE = 0.8
 """Share of the newest run's cases that a night must have to be one of the same level."""
 
 Z2 = NormalDist().inv_cdf(0.975) ** 2
@@ -51,7 +51,7 @@ NOTHING_OF_NIGHTS = Nights()
 Part = Literal["pass_rate", "rho", "kappa"]
 
 
-class CaseSeen(NamedTuple):
+class ObservedCase(NamedTuple):
     """What became of one case with one model in one run, reused answers apart."""
 
     case_hash: str | None
@@ -75,11 +75,11 @@ class CaseSeen(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RunSeen:
+class ObservedRun:
     """One model in one run; the shards of one plan are one run."""
 
     run_ids: tuple[str, ...]
-    cases: Mapping[str, CaseSeen]
+    cases: Mapping[str, ObservedCase]
     """By case_id."""
 
     @property
@@ -90,10 +90,10 @@ class RunSeen:
     @property
     def is_usable(self) -> bool:
         """Whether there are enough of them to plan with, which is as many as a gate needs."""
-        return self.n_cases >= FEWEST_CASES
+        return self.n_cases >= MIN_CASES
 
 
-class PairSeen(NamedTuple):
+class ObservedPair(NamedTuple):
     """The last two runs beside each other."""
 
     n_cases: int
@@ -130,7 +130,7 @@ class Assumptions:
     nights: Nights = NOTHING_OF_NIGHTS
     night_run_ids: tuple[str, ...] = ()
     """Runs that tell how nights vary, the newest first."""
-    pair: PairSeen | None = None
+    pair: ObservedPair | None = None
     """The newest run beside the one before it, over their common cases."""
     cases_per_cluster: float | None = None
     """Sizes are in clusters and their trials, with so many cases each; None: in cases."""
@@ -157,7 +157,7 @@ class Assumptions:
 
 
 def assumptions_of(
-    runs: Iterable[RunSeen],
+    runs: Iterable[ObservedRun],
     clusters: Mapping[str, str | None] | None = None,
     *,
     margin: float = 0.0,
@@ -182,42 +182,42 @@ def assumptions_of(
     return replace(given, cases_per_cluster=len(names) / n_units, one_trial_a_case=identical)
 
 
-def _by_cluster(run: RunSeen, clusters: Mapping[str, str | None], *, once: bool) -> RunSeen:
+def _by_cluster(run: ObservedRun, clusters: Mapping[str, str | None], *, once: bool) -> ObservedRun:
     """Return a run with a cluster in the place of its cases.
 
     Cases without an entry in `clusters` are left out; with `once` one trial of each case counts.
     """
     case_ids = sorted(run.cases.keys() & clusters.keys())
-    units: dict[int, list[CaseSeen]] = {}
+    units: dict[int, list[ObservedCase]] = {}
     names: dict[int, str] = {}
     for case_id, place in zip(
         case_ids, unit_places([clusters[name] for name in case_ids]), strict=True
     ):
         units.setdefault(place, []).append(run.cases[case_id])
         names[place] = clusters[case_id] or f"{case_id} alone"
-    return RunSeen(
+    return ObservedRun(
         run.run_ids, {names[place]: _together(cases, once=once) for place, cases in units.items()}
     )
 
 
-def _together(cases: Sequence[CaseSeen], *, once: bool) -> CaseSeen:
+def _together(cases: Sequence[ObservedCase], *, once: bool) -> ObservedCase:
     hashes = [case.case_hash for case in cases]
     known = [hash_ for hash_ in hashes if hash_ is not None]
-    return CaseSeen(
+    return ObservedCase(
         " ".join(known) if len(known) == len(hashes) else None,
         sum(min(case.n_scored, 1) if once else case.n_scored for case in cases),
         sum(min(case.n_passed, 1) if once else case.n_passed for case in cases),
     )
 
 
-def _identical(cases: Iterable[CaseSeen]) -> bool:
+def _identical(cases: Iterable[ObservedCase]) -> bool:
     """Return whether repetitions gave the same bytes."""
     repeated = [case for case in cases if case.is_repeated]
     return repetitions_identical(len(repeated), sum(case.is_identical for case in repeated)) is True
 
 
 def _assumptions(
-    runs: Iterable[tuple[RunSeen, RunSeen]],
+    runs: Iterable[tuple[ObservedRun, ObservedRun]],
     clusters: Mapping[str, str | None] | None,
     margin: float,
 ) -> Assumptions:
@@ -267,7 +267,7 @@ BothCounts = Sequence[tuple[int, int]]
 
 def two_runs(
     clusters: Clusters, counts: Sequence[BothCounts], own: Sequence[BothCounts]
-) -> tuple[float | None, PairSeen | None]:
+) -> tuple[float | None, ObservedPair | None]:
     """Return kappa of two runs, and how they stand beside each other; None below five units.
 
     Args:
@@ -278,7 +278,7 @@ def two_runs(
     """
     asked = _columns(counts)
     of_units = unit_sums(clusters, *_columns(own))
-    if len(of_units[0]) < FEWEST_CASES:
+    if len(of_units[0]) < MIN_CASES:
         return None, None
     kappa = kappa_of(*(of_units if any(clusters) else asked))
     found = rate_difference(*of_units)
@@ -288,7 +288,7 @@ def two_runs(
     _, asked_a, _, asked_b = unit_sums(clusters, *asked)
     repetitions = 2 * len(m_a) / math.fsum(1 / count for count in (*asked_a, *asked_b))
     base_rate = mean_rate([k / m for k, m in zip(k_a, m_a, strict=True)])
-    return kappa, PairSeen(len(k_a), repetitions, base_rate, found)
+    return kappa, ObservedPair(len(k_a), repetitions, base_rate, found)
 
 
 def _columns(cases: Sequence[BothCounts]) -> tuple[list[int], ...]:
@@ -300,7 +300,7 @@ def _clean(rho: float | None) -> float | None:
     return 0.0 if rho is not None and rho < DUST else rho
 
 
-def _inside(rate: float, cases: Sequence[CaseSeen]) -> float:
+def _inside(rate: float, cases: Sequence[ObservedCase]) -> float:
     """Return a rate, of 0 and 1 the inner end of its interval.
 
     A rate of exactly 1 would mean that nothing can ever vary, which no number of passes shows.
@@ -315,11 +315,11 @@ class _Both(NamedTuple):
     """A case that two runs were asked the same."""
 
     case_id: str
-    newest: CaseSeen
-    before: CaseSeen
+    newest: ObservedCase
+    before: ObservedCase
 
 
-def _common(newest: RunSeen, before: RunSeen) -> list[_Both]:
+def _common(newest: ObservedRun, before: ObservedRun) -> list[_Both]:
     """Return the cases with a verdict in both runs that were asked the same."""
     return [
         _Both(case_id, case, old)
@@ -332,7 +332,7 @@ def _common(newest: RunSeen, before: RunSeen) -> list[_Both]:
     ]
 
 
-def _nights(usable: Sequence[RunSeen], margin: float) -> tuple[Nights, tuple[str, ...]]:
+def _nights(usable: Sequence[ObservedRun], margin: float) -> tuple[Nights, tuple[str, ...]]:
     """Return how much the level varies over runs beyond what chance within cases does, and which.
 
     The level of a run is the mean over its cases of how far each is from its own rate over all
@@ -345,9 +345,9 @@ def _nights(usable: Sequence[RunSeen], margin: float) -> tuple[Nights, tuple[str
         (run.run_ids, {one.case_id: one.before.own for one in _common(newest, run)})
         for run in usable
     ]
-    alike = [one for one in alike if len(one[1]) >= LEAST_COMMON * newest.n_cases]
+    alike = [one for one in alike if len(one[1]) >= MIN_COMMON_SHARE * newest.n_cases]
     alike = alike[: len(alike) - _level_begins([run for _, run in reversed(alike)], margin)]
-    if len(alike) < FEWEST_RUNS:
+    if len(alike) < MIN_KNOWN_RUNS:
         return Nights(), ()
     runs = [run for _, run in alike]
     passed: Counter[str] = Counter()

@@ -28,10 +28,10 @@ from schemas.config.project import Thresholds
 
 TABLE = Path(__file__).with_name("power_table.json")
 
-FEWEST_CASES = 6
+MIN_EXACT_CASES = 6
 """Fewer can promise no drop: all five of five must have changed, one way."""
 
-FORMULA_FROM = 50
+MIN_FORMULA_CASES = 50
 """Cases from which the t formula holds what it promises."""
 
 SIZES = (6, 7, 8, 10, 13, 16, 20, 32)
@@ -50,10 +50,10 @@ ALPHA, POWER = 0.05, 0.8
 PER_PROBIT = 2.8
 """About what the probit of the power grows by when a drop doubles."""
 
-LEAST_POWER = 0.5 / DRAWS
+MIN_POWER = 0.5 / DRAWS
 """A power below it is taken as this, and one that lacks less to 1 likewise."""
 
-MOST_CASES = 100_000
+MAX_CASES = 100_000
 """A rate this near to its bound is on it, for all that anybody will ever measure."""
 
 
@@ -103,8 +103,10 @@ def exact_mde(
     Raises:
         ValueError: the number of cases is another.
     """
-    if not FEWEST_CASES <= n_cases < FORMULA_FROM:
-        message = f"the table is for {FEWEST_CASES} to {FORMULA_FROM - 1} cases, got {n_cases}"
+    if not MIN_EXACT_CASES <= n_cases < MIN_FORMULA_CASES:
+        message = (
+            f"the table is for {MIN_EXACT_CASES} to {MIN_FORMULA_CASES - 1} cases, got {n_cases}"
+        )
         raise ValueError(message)
     if repetitions == 1 or model.rho == 1:
         found: float | None = _enumerated(n_cases, model, alpha, power)
@@ -125,7 +127,7 @@ def _enumerated(n_cases: int, model: PairModel, alpha: float, power: float) -> f
         differ = min(model.variance(drop, 1) + drop**2, 1.0)
         return _mcnemar_power(n_cases, differ, min((differ + drop) / (2 * differ), 1.0), alpha)
 
-    most = min(max(power_at(model.p), LEAST_POWER), 1 - LEAST_POWER)
+    most = min(max(power_at(model.p), MIN_POWER), 1 - MIN_POWER)
     if most < power:
         normal = NormalDist()
         return model.p * (1 + (normal.inv_cdf(power) - normal.inv_cdf(most)) / PER_PROBIT)
@@ -176,7 +178,7 @@ def _tabled(
 ) -> float | None:
     """Return the drop of the table, carried on by the t formula where that has no place for it."""
     cases = n_cases if alpha == ALPHA else n_cases * math.log(ALPHA) / math.log(alpha)
-    cases = min(max(cases, FEWEST_CASES), FORMULA_FROM)
+    cases = min(max(cases, MIN_EXACT_CASES), MIN_FORMULA_CASES)
     few = min(repetitions, REPETITIONS[-1])
     near = model._replace(p=min(max(model.p, PASS_RATES[0]), PASS_RATES[-1]))
     drop = _interpolated(cases, few, near)
@@ -191,7 +193,7 @@ def _tabled(
 def _interpolated(n_cases: float, repetitions: float, model: PairModel) -> float:
     """Return the drop between the nodes of the table, above p where none is found so often."""
     axes = (
-        _weights((*SIZES, FORMULA_FROM), n_cases, is_inverse=True),
+        _weights((*SIZES, MIN_FORMULA_CASES), n_cases, is_inverse=True),
         _weights((1, *REPETITIONS), repetitions, is_inverse=True),
         _weights(PASS_RATES, model.p),
         _weights((*RHOS, 1.0), model.rho),
@@ -220,7 +222,7 @@ def _weights(
 @lru_cache(maxsize=4_096)
 def _node(n_cases: int, repetitions: int, model: PairModel) -> float:
     """Return the drop at a node: of the formula, enumerated, or of the table."""
-    if n_cases == FORMULA_FROM:
+    if n_cases == MIN_FORMULA_CASES:
         found = model.formula(n_cases, repetitions, ALPHA, POWER)
         if found is not None:
             return found
@@ -317,4 +319,4 @@ def _more(
         root = Z95 * math.sqrt(bound * (1 - bound)) + reached * math.sqrt(rate * (1 - rate))
         wanted = max(wanted, (root / (rate - bound)) ** 2 / per_case)
     total = math.ceil(wanted)
-    return None if total > MOST_CASES else max(total - n_cases, 1)
+    return None if total > MAX_CASES else max(total - n_cases, 1)

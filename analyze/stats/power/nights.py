@@ -1,4 +1,4 @@
-"""What the nights add to a planned comparison: two runs that one server answered at two times.
+"""What nights add to a planned comparison of two runs that one server answered at two times.
 
 A night shifts every case's rate by about as much on the logit scale, 0.15 where no history says how
 much: the level moves by 0.15 times the variance within cases. The comparison of two nights is
@@ -30,26 +30,26 @@ LOGIT_SD = 0.15
 PRIOR_DF = 4
 """Degrees of freedom that the assumption is worth."""
 
-FEWEST_RUNS = 3
+MIN_KNOWN_RUNS = 3
 """Fewer tell nothing of how nights vary."""
 
-MOST_CASES = 1_000_000
+MAX_CASES = 1_000_000
 """What so many do not show, no number of cases shows."""
 
-MOST_DF = 100_000
+MAX_DF = 100_000
 """Degrees of freedom beyond which limits are the normal ones to four digits."""
 
 FEW_DF = 64
 """Below, each whole number of them has quantiles of its own; from here on each power of two."""
 
-LEAST_T = {6: 3.48, 7: 3.74}
+MIN_T = {6: 3.48, 7: 3.74}
 """Less than any alert needs between its two levels, over the scatter of nights or of trials: the
 scan of a pass rate needs 3.50 with six nights, 3.77 with seven, and that of a time more."""
 
-LEAST_T_LONG = 3.85
-"""The same from `LONG` nights on: 3.88 and more."""
+MIN_T_LONG = 3.85
+"""The same from `MIN_LONG_NIGHTS` nights on: 3.88 and more."""
 
-LONG = 8
+MIN_LONG_NIGHTS = 8
 """Nights from which the scatter of the nights counts in the scan of a pass rate too."""
 
 MIN_RUNS = 3
@@ -74,7 +74,7 @@ class Nights(NamedTuple):
     @property
     def is_assumed(self) -> bool:
         """Whether no history says a thing."""
-        return self.n_runs < FEWEST_RUNS
+        return self.n_runs < MIN_KNOWN_RUNS
 
     @property
     def df(self) -> int:
@@ -145,7 +145,7 @@ def night_reach(
     error = math.sqrt(se**2 + night_variance)
     if night_variance == 0:
         return math.fsum(map(NormalDist().inv_cdf, chances)) * error
-    df = min((se**2 + night_variance) ** 2 * night_df / night_variance**2, MOST_DF)
+    df = min((se**2 + night_variance) ** 2 * night_df / night_variance**2, MAX_DF)
     endless = _quantiles(night_df, chances) * math.sqrt(night_variance)
     return max(_between(df, chances) * error, endless)
 
@@ -228,7 +228,7 @@ def fewest(is_enough: Callable[[int], bool], least: int) -> int | None:
     """Return the fewest cases from `least` on that are enough, None when a million are not."""
     few, many = least - 1, least
     while not is_enough(many):
-        if many >= MOST_CASES:
+        if many >= MAX_CASES:
             return None
         few, many = many, many * 2
     return fewest_between(few, many, is_enough)
@@ -342,10 +342,10 @@ def may_have_shifted(values: Sequence[float], step: float, chance: float = 0.0) 
             if abs(after - before) < least:
                 continue
             over = math.sqrt(1 / k + 1 / (length - k))
-            needed = LEAST_T.get(length, LEAST_T_LONG)
+            needed = MIN_T.get(length, MIN_T_LONG)
             if abs(after - before) < SLACK * needed * chance * over:
                 continue
-            if chance and length < LONG:
+            if chance and length < MIN_LONG_NIGHTS:
                 return True
             left = squares[length] - k * before**2 - (length - k) * after**2
             error = math.sqrt(max(left, 0.0) / (length - 2)) * over

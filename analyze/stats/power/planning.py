@@ -15,9 +15,9 @@ from typing import Literal
 from analyze.stats.intervals import Z90, Z95
 from analyze.stats.paired_rates import margin_at
 from analyze.stats.power.assumptions import Assumptions
-from analyze.stats.power.exact import FEWEST_CASES, FORMULA_FROM, PairModel, exact_mde
+from analyze.stats.power.exact import MIN_EXACT_CASES, MIN_FORMULA_CASES, PairModel, exact_mde
 from analyze.stats.power.nights import (
-    MOST_CASES,
+    MAX_CASES,
     cases_for_unchanged,
     fewest,
     fewest_between,
@@ -37,7 +37,7 @@ NOTHING_KNOWN = Assumptions()
 TWO_NIGHTS = 2.0
 """Each run is one night: variances of so many nights are in their difference."""
 
-ENDLESS = 1_000_000
+MAX_REPETITIONS = 1_000_000
 """Repetitions that nobody makes: what they do not show, no number of them shows."""
 
 
@@ -63,7 +63,7 @@ class Planner:
     @property
     def least_cases(self) -> int:
         """Cases below which no drop can be promised: n of n have a mid-p of 2^-n."""
-        return max(math.ceil(-math.log2(self.limits.alpha)) + 1, FEWEST_CASES)
+        return max(math.ceil(-math.log2(self.limits.alpha)) + 1, MIN_EXACT_CASES)
 
     def smallest(
         self, n_cases: int, repetitions: float, *, same_night: bool = False
@@ -76,7 +76,7 @@ class Planner:
             return None
         repetitions = self.draws(repetitions)
         alpha, power = self.limits.alpha, self.limits.power
-        if n_cases < FORMULA_FROM:
+        if n_cases < MIN_FORMULA_CASES:
             found = exact_mde(n_cases, repetitions, self._model, alpha=alpha, power=power)
         else:
             found = self._model.formula(n_cases, repetitions, alpha, power)
@@ -107,7 +107,7 @@ class Planner:
             found = self.smallest(n_cases, repetitions, same_night=same_night)
             return found is not None and found <= difference
 
-        return fewest(is_enough, self.least_cases) if is_enough(MOST_CASES) else None
+        return fewest(is_enough, self.least_cases) if is_enough(MAX_CASES) else None
 
     def margin(self, margin: float) -> float:
         """Return the margin that a proof goes by, which is smaller near a rate of 0 or 1."""
@@ -153,7 +153,7 @@ class Planner:
 
         if is_enough(1):
             return 1
-        return fewest_between(1, ENDLESS, is_enough) if is_enough(ENDLESS) else None
+        return fewest_between(1, MAX_REPETITIONS, is_enough) if is_enough(MAX_REPETITIONS) else None
 
     @property
     def _model(self) -> PairModel:

@@ -32,7 +32,7 @@ GRID = 40
 HALVINGS = 40
 """Of one step of the grid: past any digit that is printed."""
 
-FEWEST_CASES = 5
+MIN_CASES = 5
 """Fewer say too little about how cases differ."""
 
 
@@ -137,7 +137,7 @@ def _check(repetitions: float, p: float, rho: float, kappa: float) -> None:
 class RunVariance:
     """Pass rate of a run, and the share of a trial's variance that lies between cases.
 
-    `p` is None without a scored trial; `rho` is None where it cannot be told: below `FEWEST_CASES`,
+    `p` is None without a scored trial; `rho` is None where it cannot be told: below `MIN_CASES`,
     without a repeated case, or when every trial ended alike.
     """
 
@@ -192,7 +192,7 @@ def kappa_of(
         m_b: its scored trials.
 
     Returns:
-        None where it cannot be told: below `FEWEST_CASES`, when a run repeats no case, or when the
+        None where it cannot be told: below `MIN_CASES`, when a run repeats no case, or when the
         cases of a run differ by no more than chance within them.
 
     Raises:
@@ -215,7 +215,7 @@ def kappa_of(
 def _parts(cases: Sequence[tuple[int, int]]) -> _Parts | None:
     """Return the parts, or None with too few cases or without repetitions."""
     repeated = [(k, m) for k, m in cases if m > 1]
-    if len(cases) < FEWEST_CASES or not repeated:
+    if len(cases) < MIN_CASES or not repeated:
         return None
     rates = [k / m for k, m in cases]
     mean = math.fsum(rates) / len(rates)

@@ -3,8 +3,8 @@
 The first message of the stream is the answer. What the CLI makes of it afterwards is not: it asks
 up to three more times when an answer was cut at max_tokens, once more when it held no text, takes
 a stream without its end marker for whole, and its own result names the last block of text alone.
-So a message that is cut or empty ends the CLI at once; of a good one its result is awaited, for
-the tokens it counted and what they cost.
+So the CLI is ended at once after a message that is cut or empty; after a good one its result is
+awaited, for the counted tokens and their cost.
 
 Why there is no answer follows the table of D-A5: `is_error` tells, and the exit code; `subtype`
 stays "success" for every error of the API. The text of a result is the CLI's own there, never the

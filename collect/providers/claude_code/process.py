@@ -1,8 +1,8 @@
-"""Runs a command line tool once: own home, own process group, and nothing of either left behind.
+"""Runs a command line tool once, in its own home and process group, and cleans up both.
 
-It writes into a file of its home, which is looked at now and then: the Claude Code CLI drops what
-does not fit into a pipe at its exit. Whoever reads the lines decides how long the command may go
-on, for only the lines tell a slow start from a slow model.
+Its output goes to a file in its home, which is polled: at its exit the Claude Code CLI drops what
+does not fit into a pipe. The reader of the lines decides how long the command may run, since only
+the lines tell a slow start from a slow model.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-MOST_OUTPUT = 64_000_000
+MAX_OUTPUT_BYTES = 64_000_000
 """Bytes of standard output; more is no answer."""
 
 LOOK_S = 0.02
 """How often is looked for new output."""
 
-MOST_LOOK = 1_000_000
+MAX_READ_BYTES = 1_000_000
 """Bytes taken in at once."""
 
-LAST_WORDS = 4_096
+MAX_STDERR_BYTES = 4_096
 """Bytes kept of standard error, from its end."""
 
 REAP_S = 5.0
@@ -48,7 +48,7 @@ class Exit:
     ended_by_us: bool = False
     """It had used up its time."""
     too_much: bool = False
-    """It wrote more than `MOST_OUTPUT`."""
+    """It wrote more than `MAX_OUTPUT_BYTES`."""
 
 
 async def run_command(
@@ -100,7 +100,7 @@ async def run_command(
         code=transport.get_returncode(),
         stderr=pipes.last_words(),
         ended_by_us=ended_by_us,
-        too_much=pipes.size > MOST_OUTPUT,
+        too_much=pipes.size > MAX_OUTPUT_BYTES,
     )
 
 
@@ -135,7 +135,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def look(self) -> None:
         """Take in what was written since, and look again soon."""
-        while self.size <= MOST_OUTPUT and (data := self.output.read(MOST_LOOK)):
+        while self.size <= MAX_OUTPUT_BYTES and (data := self.output.read(MAX_READ_BYTES)):
             self.pipe_data_received(1, data)
         if self._looking is not None:
             self._looking.cancel()
@@ -151,11 +151,11 @@ class _Pipes(asyncio.SubprocessProtocol):
         """Hand over whole lines."""
         if fd != 1:
             self.stderr += data
-            self._is_cut |= len(self.stderr) > LAST_WORDS
-            del self.stderr[:-LAST_WORDS]
+            self._is_cut |= len(self.stderr) > MAX_STDERR_BYTES
+            del self.stderr[:-MAX_STDERR_BYTES]
             return
         self.size += len(data)
-        if self.size > MOST_OUTPUT:
+        if self.size > MAX_OUTPUT_BYTES:
             self._finish(True)
             return
         self._rest += data

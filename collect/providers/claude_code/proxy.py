@@ -2,12 +2,12 @@
 
 The tool gets a password for one call and never the key: the key is added behind the proxy and goes
 to the suite's own server, since no redirect is followed here. (The Claude Code CLI follows one to
-any host and takes its key along.) An answer is handed to the tool once it is there as a whole:
-nobody watches it come.
+any host and takes its key along.) The tool gets an answer only once it is complete, since nobody
+watches it stream.
 
-What passes is stamped by our own transport, so that latency is that of the wire. The CLI says less:
-it tells no status of a good answer, does not notice a stream that ends without its end marker, and
-times itself. Its own words stay for what only it knows.
+Our own transport stamps what passes, so that latency is that of the wire. The CLI reports less: it
+gives no status of a good answer, does not notice a stream that ends without its end marker, and
+its times include its own work. Its output is used only for what it alone knows.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from collect.providers.http_reply import (
     since_written,
 )
 
-MOST_HEAD = 65_536
-MOST_BODY = 64_000_000
+MAX_HEAD_BYTES = 65_536
+MAX_BODY_BYTES = 64_000_000
 """Bytes of a request; more is no prompt."""
 
 NOT_PASSED_ON = frozenset(
@@ -96,7 +96,7 @@ class Proxy:
         async with self._opening:
             if self._server is None:
                 self._server = await asyncio.start_server(
-                    self._visit, "127.0.0.1", 0, limit=MOST_HEAD
+                    self._visit, "127.0.0.1", 0, limit=MAX_HEAD_BYTES
                 )
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -134,7 +134,7 @@ class Proxy:
                 pairs = (one.partition(":") for one in lines)
                 headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
                 length = int(headers.get("content-length", 0))
-                if not 0 <= length <= MOST_BODY or "transfer-encoding" in headers:
+                if not 0 <= length <= MAX_BODY_BYTES or "transfer-encoding" in headers:
                     break
                 body = await reader.readexactly(length)
                 writer.write(await self._answer(method, path, headers, body))

@@ -17,7 +17,7 @@ from schemas.base import Finding, error
 from schemas.formats.migration.ledger import SCORE, is_number, is_score, mismatch
 from schemas.formats.report_v1 import ID_KEYS
 from schemas.formats.report_v2_instance import COMPONENTS, Component, ValidationBreakdown, points_of
-from schemas.io.json_text import shown
+from schemas.io.json_text import excerpt
 
 FLAGS: tuple[tuple[str, Component], ...] = (
     ("deployment_passed", "deployment"),
@@ -72,7 +72,7 @@ def functional_of(value: object) -> Functional:
         if key is None:
             found.findings.append(error("missing_field", where, "`task_id` is missing"))
         elif entry[key] in found.entries:
-            message = f"the id {shown(entry[key])} stands here a second time"
+            message = f"the id {excerpt(entry[key])} stands here a second time"
             found.findings.append(error("duplicate_instance_id", where, message))
         else:
             found.originals[entry[key]] = entry
@@ -138,7 +138,7 @@ def counted_totals(words: Counter[str], n_instances: int) -> dict[str, float]:
 def contradictions(stored: Mapping[str, Any], true: Mapping[str, float]) -> dict[str, str]:
     """Return a sentence for each stored total that the results contradict, by its name."""
     return {
-        name: f"says {shown(stored[name])}, the results say {right:.15g}; the results win"
+        name: f"says {excerpt(stored[name])}, the results say {right:.15g}; the results win"
         for name, right in true.items()
         if is_number(stored.get(name))
         and not (is_score(stored[name]) and abs(stored[name] - right) <= MARGIN)

@@ -23,7 +23,7 @@ from schemas.formats.migration.ledger import (
 )
 from schemas.formats.report_v1 import ID_KEYS, STATUSES
 from schemas.formats.report_v2_instance import ValidationBreakdown
-from schemas.io.json_text import shown
+from schemas.io.json_text import excerpt
 
 Entry = dict[str, Any]
 
@@ -73,7 +73,7 @@ class InstanceReader:
         """Take the fields of an entry out of it one by one, and keep the rest."""
         instance_id = self._id(place, left)
         if instance_id in self._found.kept:
-            message = f"the id {shown(instance_id)} stands here a second time"
+            message = f"the id {excerpt(instance_id)} stands here a second time"
             self._account.add_error("duplicate_instance_id", (place,), message)
         kept: Entry = {}
         new: Entry = {"instance_id": instance_id}

@@ -1,4 +1,4 @@
-"""Reports of the schemas before v2 made reports of v2: nothing dropped, nothing guessed in silence.
+"""Turns reports of schemas before v2 into v2: nothing is dropped, and no guess is silent.
 
 What has no place in v2 is kept in `environment.migrated_from`. The same document gives the same
 report. A document with a mistake gives none: every mistake is told, each with its place.
@@ -32,7 +32,7 @@ from schemas.formats.report_v1 import (
     shape_of,
 )
 from schemas.formats.report_v2 import EvaluationReport, ReportSummary
-from schemas.io.json_text import described, shown, value_problems
+from schemas.io.json_text import described, excerpt, value_problems
 
 KEPT_KEY = "migrated_from"
 
@@ -40,10 +40,10 @@ AMBIGUOUS = "resolve_rate"
 """Stored as a fraction by some and in percent by others; the counts beside it say as much."""
 
 FUNCTIONAL = "functional_validation"
-DEEPER = 3
+MAX_EXTRA_DEPTH = 3
 """Levels that a value can lie deeper in the report than in the older document."""
 
-MOST_NAMES = 12
+MAX_NAMES = 12
 """Fields that are named of a document that is none of ours."""
 
 
@@ -176,9 +176,9 @@ def migration_of(
 def _unfit(data: object) -> list[Finding]:
     """Return what JSON cannot carry, with the depth that a value has in the report in mind."""
     nested = data
-    for _ in range(DEEPER):
+    for _ in range(MAX_EXTRA_DEPTH):
         nested = [nested]
-    prefix = "/0" * DEEPER
+    prefix = "/0" * MAX_EXTRA_DEPTH
     return [
         one.model_copy(update={"pointer": one.pointer.removeprefix(prefix)})
         for one in value_problems(nested)
@@ -199,7 +199,7 @@ def _contradictory(data: Any, shape: V1Shape) -> list[Finding]:
     claimed = max(map(stored_total, (data, data.get("statistics"), data.get("summary"))))
     place, entries = entries_of(data, shape)
     if entries == [] and claimed > 0:
-        results = f"{shown(claimed)} {plural(claimed, 'result')}"
+        results = f"{excerpt(claimed)} {plural(claimed, 'result')}"
         message = f"the file counts {results} and holds none of them"
         found.append(error("count_contradicts", place, message))
     return found
@@ -225,6 +225,6 @@ def _document_text(data: object) -> str:
         return described(data)
     if is_result(data):
         return "the result of one task alone"
-    names = ", ".join(shown(key) for key in list(data)[:MOST_NAMES])
-    more = f" and {len(data) - MOST_NAMES:,} more" if len(data) > MOST_NAMES else ""
+    names = ", ".join(excerpt(key) for key in list(data)[:MAX_NAMES])
+    more = f" and {len(data) - MAX_NAMES:,} more" if len(data) > MAX_NAMES else ""
     return f"an object with the fields {names}{more}" if names else "an object without a field"

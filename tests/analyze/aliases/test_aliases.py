@@ -14,10 +14,10 @@ from itertools import pairwise
 
 import pytest
 
-from analyze.aliases import join_cases, renames_among, take_cases_apart
+from analyze.aliases import join_cases, renames_among, separate_cases
 from analyze.api import MARTS, open_history
-from analyze.lake.aliases import Join, join, read_aliases, take_back
-from analyze.lake.content_ids import AskedId
+from analyze.lake.aliases import Join, join, read_aliases, remove_alias
+from analyze.lake.content_ids import CaseIdUse
 from analyze.lake.raw_tables import connect, fill
 from analyze.lake.sync import sync
 from analyze.query.session import Session
@@ -247,7 +247,7 @@ def test_what_cannot_be_joined_is_refused_and_changes_nothing(runs):
             with pytest.raises(ConfigError, match=re.escape(says)):
                 join_cases(session, suite_id, old, new)
         with pytest.raises(ConfigError, match="`a` is not joined to `a2` in suite `smoke`"):
-            take_cases_apart(session, "smoke", "a", "a2")
+            separate_cases(session, "smoke", "a", "a2")
     assert not live_files(runs.runs_dir / "lake", ALIASES)
 
 
@@ -271,11 +271,11 @@ def test_a_chain_ends_in_the_newest_id_and_can_be_undone_in_any_order(runs):
         joined(runs, "a3", "a")
 
     with Session(runs.runs_dir, threads=1) as session:
-        take_cases_apart(session, "smoke", "a2", "a3")
+        separate_cases(session, "smoke", "a2", "a3")
     assert cases_of(runs) == {"a2": 2, "a3": 1, "b": 3, "c": 3}
     assert joined(runs, "a2", "a3")
     with Session(runs.runs_dir, threads=1) as session:
-        take_cases_apart(session, "smoke", "a", "a2")
+        separate_cases(session, "smoke", "a", "a2")
     assert cases_of(runs) == {"a": 1, "a3": 2, "b": 3, "c": 3}
 
 
@@ -336,7 +336,7 @@ def test_a_long_chain_joined_in_any_order_ends_at_its_end(tmp_path):
 
     with pytest.raises(ConfigError, match="`id8` would stand for itself: `id3` leads to it"):
         join(lake, "s", [Join("id8", "id3")], "person")
-    take_back(lake, "s", "id4")
+    remove_alias(lake, "s", "id4")
     known = read_aliases(lake)
     newest = [known["s", name].case_id for name in names[:-1]]
     assert newest == ["id4"] * 4 + [None] + ["id8"] * 3
@@ -432,7 +432,7 @@ def test_a_lake_that_cannot_be_written_is_said_and_left_as_it_is(runs, monkeypat
 
 
 def asked(**places):
-    return [AskedId("s", "h", case_id, frozenset(where)) for case_id, where in places.items()]
+    return [CaseIdUse("s", "h", case_id, frozenset(where)) for case_id, where in places.items()]
 
 
 @pytest.mark.parametrize(

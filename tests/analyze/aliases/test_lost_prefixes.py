@@ -2,7 +2,7 @@
 
 import pytest
 
-from analyze.aliases import join_cases, take_cases_apart
+from analyze.aliases import join_cases, separate_cases
 from analyze.lake.aliases import read_aliases
 from analyze.lake.sync import sync
 from analyze.query.session import Session
@@ -86,7 +86,7 @@ def test_what_people_took_back_stays_apart(runs):
     sync(runs.runs_dir)
     assert set(names(runs)) == {"one--p0", "one--p1"}
     with Session(runs.runs_dir, threads=1) as session:
-        take_cases_apart(session, "smoke", "one--p0", "p0")
+        separate_cases(session, "smoke", "one--p0", "p0")
     runs.another("thu", 4, "p0", "p1")
     sync(runs.runs_dir)
 

@@ -15,7 +15,7 @@ import vl_convert
 
 from analyze.api import frame, open_history
 from analyze.charts import CHARTS
-from analyze.charts.axes import Point, folded, placed, shortened, ticks_of
+from analyze.charts.axes import Point, folded, placements, shortened, ticks_of
 from analyze.charts.drawing import config_of_report, specs_of
 from analyze.charts.failures import failures, latency, matrix
 from analyze.charts.frontier import frontier
@@ -340,7 +340,7 @@ def test_of_many_models_a_frontier_names_those_that_no_other_beats():
 
 def test_names_beside_points_never_cover_each_other_or_a_point():
     points = [Point(37.0 * n % 400, 53.0 * n % 260, f"model-{n}") for n in range(40)]
-    there = [(point, side) for point, side in zip(points, placed(points, 400, 260), strict=True)
+    there = [(point, side) for point, side in zip(points, placements(points, 400, 260), strict=True)
              if side]  # fmt: skip
 
     boxes = [box_of(*one) for one in there]

@@ -10,7 +10,7 @@ from analyze.render.numbers import points, whole
 from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
 from collect.console.run_summary import detectable_lines
 from collect.plan.plan import sizes_of, trial_of
-from collect.plan.previous_runs import outcomes_seen, powers_json, powers_of
+from collect.plan.previous_runs import powers_json, powers_of, previous_outcomes
 from schemas.base import Interval
 from schemas.config.project import Thresholds
 from schemas.run.model_names import ModelNames
@@ -74,7 +74,7 @@ def of_the_collector(runs_dir, newest):
     with (runs_dir / newest / "plan.jsonl").open("rb") as plan:
         sizes = sizes_of(map(trial_of, plan))
     suite_id = json.loads((runs_dir / newest / "config.json").read_text())["suite_id"]
-    plans = powers_of(sizes, outcomes_seen(runs_dir, suite_id, sizes), LIMITS)
+    plans = powers_of(sizes, previous_outcomes(runs_dir, suite_id, sizes), LIMITS)
     lines = detectable_lines(sizes, runs_dir, suite_id, LIMITS, ModelNames())
     return by_model(powers_json(plans)), lines
 

@@ -9,20 +9,20 @@ from analyze.comparison.evidence.past_runs import (
     FIRST_LOG,
     PastCell,
     Plan,
+    merge_shards,
     past_nights,
     read_cells,
-    together,
 )
 from analyze.comparison.pairing import own_trials
 from analyze.comparison.planned import read_model_runs
 from analyze.query.session import open_session
-from analyze.stats.power.assumptions import CaseSeen
+from analyze.stats.power.assumptions import ObservedCase
 from tests.analyze.comparison.test_compared_independently import Nights
 from tests.support.interpreter import run_without
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
-LEAST_COVERAGE = "analyze.comparison.evidence.past_runs.LEAST_COVERAGE"
+LEAST_COVERAGE = "analyze.comparison.evidence.past_runs.MIN_COVERAGE"
 
 
 def test_the_metrics_of_a_cell_are_in_their_order():
@@ -60,14 +60,14 @@ def test_cells_are_those_of_the_outcomes(seed, tmp_path):
             wanted = measured.ln_mean
             assert log is wanted is None or math.isclose(log, wanted, rel_tol=1e-14)
         run = runs[run_ids.index(row.run_id)][row.key.model_id]
-        seen = run.seen.cases[row.case.case_id]
+        seen = run.observed.cases[row.case.case_id]
         assert seen == _seen(row.case_hash, counts, row.answers)
         assert seen.own == (own.n_passed, own.n_scored)
         assert (row.case.case_id in run.clusters) == (counts.n_scorable > 0)
 
 
 def _seen(case_hash, counts, answers):
-    return CaseSeen(
+    return ObservedCase(
         case_hash,
         counts.n_independent,
         counts.n_independent_passed,
@@ -101,7 +101,7 @@ def test_shards_are_one_night_in_any_order(tmp_path, monkeypatch):
                 cell.e2e_ms, total / 1e12 / n, rel_tol=1e-14
             )
     for model_id, run in seen.items():
-        for case_id, case in run.seen.cases.items():
+        for case_id, case in run.observed.cases.items():
             same = [row for row in rows if (row.key.model_id, row.case[1]) == (model_id, case_id)]
             hashes = [h for row in same for h in row.answers[2:] if h is not None]
             answers = Answers(
@@ -129,8 +129,8 @@ def test_a_shard_without_any_result_of_a_case_adds_none():
         n_answers=0, first_hash=None, last_hash=None, e2e_ms=None, sums=None,
     )  # fmt: skip
     wanted = came._replace(n_scorable=4, sums=[1, ms, *[0] * 8])
-    assert together(came, missing) == wanted
-    assert together(missing, came) == wanted._replace(run_id="b")
+    assert merge_shards(came, missing) == wanted
+    assert merge_shards(missing, came) == wanted._replace(run_id="b")
 
 
 def test_a_model_string_names_its_cells_too(tmp_path):

@@ -14,9 +14,9 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
 from analyze.stats.exact_tests import (
-    MOST_LCM,
-    MOST_NONZERO,
-    SMALLEST_P,
+    MAX_LCM,
+    MAX_NONZERO,
+    MIN_P,
     sign_flip,
 )
 from analyze.stats.intervals import wilson_shrunk
@@ -187,19 +187,19 @@ def test_four_pairs_that_differ_never_reach_five_percent_and_five_do():
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_exact_and_normal_limit_meet_where_they_change_over(side):
-    fixed = MOST_NONZERO // 2 + 40
-    exact = sign_flip(*one_trial(fixed, MOST_NONZERO - fixed))
-    limit = sign_flip(*one_trial(fixed + side, MOST_NONZERO - fixed + 1 - side))
+    fixed = MAX_NONZERO // 2 + 40
+    exact = sign_flip(*one_trial(fixed, MAX_NONZERO - fixed))
+    limit = sign_flip(*one_trial(fixed + side, MAX_NONZERO - fixed + 1 - side))
 
     assert (exact.test, limit.test) == ("sign_flip_mid_p", "sign_flip_normal")
-    z = (2 * fixed - MOST_NONZERO + 2 * side - 1) / math.sqrt(MOST_NONZERO + 1)
+    z = (2 * fixed - MAX_NONZERO + 2 * side - 1) / math.sqrt(MAX_NONZERO + 1)
     assert limit.p == limit.full_p == pytest.approx(2 * norm.sf(z), rel=1e-12)
     assert limit.p == pytest.approx(exact.p, rel=0.12)
 
 
 def test_a_common_denominator_above_the_limit_takes_the_normal_limit():
     k, m = [5, 3, 2, 7, 4, 6, 1, 0] * 3, [7, 11, 13, 9, 5, 8, 3, 2] * 3
-    assert math.lcm(*m) > MOST_LCM
+    assert math.lcm(*m) > MAX_LCM
 
     result = sign_flip(k, m, [0] * 24, m)
 
@@ -230,8 +230,8 @@ def test_exchanged_sides_and_another_order_of_the_cases_have_the_same_p(cases):
 
 
 def test_a_p_is_never_zero():
-    for n in (1_500, MOST_NONZERO, 5_000):
-        assert sign_flip(*one_trial(n, 0)).p == SMALLEST_P > 0
+    for n in (1_500, MAX_NONZERO, 5_000):
+        assert sign_flip(*one_trial(n, 0)).p == MIN_P > 0
 
 
 @pytest.mark.parametrize(

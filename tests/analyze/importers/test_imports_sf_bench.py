@@ -301,7 +301,7 @@ def test_a_name_that_no_folder_can_have_becomes_one_that_it_can(name, run_id):
 def test_more_instances_than_one_batch_of_the_lake_holds_are_imported(
     tmp_path, runs_dir, monkeypatch
 ):
-    monkeypatch.setattr(writer, "BATCH_ROWS", 500)
+    monkeypatch.setattr(writer, "MAX_BATCH_ROWS", 500)
     path = given(tmp_path, report(*(instance(f"task-{n}") for n in range(1_100))))
 
     assert import_sf_bench(path, runs_dir).n_trials == 1_100

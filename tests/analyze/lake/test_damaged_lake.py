@@ -255,7 +255,7 @@ def test_two_commands_set_the_same_file_aside_once(runs_dir):
     lines, answers = [], []
 
     def ask():
-        with open_session(runs_dir, tell=lines.append) as session:
+        with open_session(runs_dir, progress=lines.append) as session:
             answers.append(session.rows("select count(*), sum(e2e_ms) from results"))
 
     threads = [threading.Thread(target=ask) for _ in range(2)]

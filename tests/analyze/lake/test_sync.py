@@ -23,8 +23,8 @@ import pytest
 from analyze.lake import load_group as bring_module
 from analyze.lake import sync as sync_module
 from analyze.lake.labels import label
-from analyze.lake.sync import has_news, problems_of, prune, sync
-from analyze.query.ensure_synced import bring_news
+from analyze.lake.sync import has_changes, problems_of, prune, sync
+from analyze.query.ensure_synced import sync_changes
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
 from schemas.lake import lake_of, live_files
 from schemas.lake.bulk_load import drop_cut_off
@@ -111,7 +111,7 @@ def test_many_runs_come_in_together_and_only_once(runs_dir):
     assert told[-1][0] == told[-1][1] > 0
     assert_lake_is_the_logs(runs_dir)
     assert len(live_files(lake_of(runs_dir), "results")) <= 3, "one a month"
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
     assert sync(runs_dir).n_runs == 0
     assert_lake_is_the_logs(runs_dir)
 
@@ -122,7 +122,7 @@ def test_what_grew_is_brought_in_and_what_did_not_is_left_alone(runs_dir):
     sync(runs_dir)
     append(grown, event_line("e"), result_line(0), result_line(1))
 
-    assert has_news(runs_dir)
+    assert has_changes(runs_dir)
     synced = sync(runs_dir)
 
     assert (synced.n_runs, synced.n_rows) == (1, 3)
@@ -137,7 +137,7 @@ def test_a_run_that_a_collector_mirrors_is_skipped_silently(runs_dir):
         fcntl.flock(lock, fcntl.LOCK_EX)
         synced = sync(runs_dir)
         assert (synced.n_runs, synced.problems) == (1, ())
-        assert has_news(runs_dir)
+        assert has_changes(runs_dir)
 
     assert sync(runs_dir).n_runs == 1
     assert_lake_is_the_logs(runs_dir)
@@ -181,7 +181,7 @@ def test_a_log_that_became_shorter_keeps_the_rows_of_the_lake(runs_dir):
     log.write_bytes(log.read_bytes()[:-10])
 
     lines = []
-    bring_news(runs_dir, lines.append)
+    sync_changes(runs_dir, lines.append)
 
     said = "10 bytes shorter than what the lake holds"
     assert len(rows(runs_dir)) == 3
@@ -244,11 +244,11 @@ def test_what_is_no_run_is_passed_over(runs_dir, tmp_path):
 
     assert (synced.n_runs, synced.problems) == (1, ())
     assert {run_id for run_id, _ in held(runs_dir)} == {"linked"}
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
 
 
 def test_a_folder_of_runs_that_is_not_there_has_no_news(tmp_path):
-    assert not has_news(tmp_path / "nowhere")
+    assert not has_changes(tmp_path / "nowhere")
 
 
 def test_an_imported_folder_is_read_again_when_it_grew_and_never_touched(runs_dir):
@@ -284,7 +284,7 @@ def test_a_pruned_run_stays_out_until_it_is_named(runs_dir):
 
     assert prune(runs_dir, ["a"]) > 0
 
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
     append(runs_dir / "a", result_line(3))
     assert sync(runs_dir).n_runs == 0
     assert {run_id for run_id, _ in held(runs_dir)} == {"b"}
@@ -524,7 +524,7 @@ def test_a_run_folder_of_another_user_is_named_and_stops_no_other(shared_dir):
 
     with as_nobody():
         synced = sync(shared_dir)
-        assert not has_news(shared_dir)
+        assert not has_changes(shared_dir)
     secret.chmod(0o755)
     with as_nobody():
         again = sync(shared_dir)
@@ -551,7 +551,7 @@ def test_a_folder_of_runs_that_cannot_be_read_is_an_error_of_ours(shared_dir):
     shared_dir.chmod(0o700)
 
     with as_nobody(), pytest.raises(AnalyzeError, match="Permission denied"):
-        bring_news(shared_dir, print)
+        sync_changes(shared_dir, print)
 
 
 @pytest.mark.parametrize("name", ["config.json", "plan.jsonl"])
@@ -560,11 +560,11 @@ def test_a_refused_folder_comes_in_once_it_is_put_right(runs_dir, name):
     whole = (folder / name).read_bytes()
     (folder / name).write_bytes(whole[:-20])
     sync(runs_dir)
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
 
     (folder / name).write_bytes(whole)
 
-    assert has_news(runs_dir)
+    assert has_changes(runs_dir)
     assert sync(runs_dir).n_runs == 1
     assert ["results.jsonl:2" in problem for problem in problems_of(runs_dir, folder)] == [True]
 
@@ -590,7 +590,7 @@ def test_bad_lines_stay_known_through_a_refusal_and_another_name_of_the_folder(
 
 
 def test_a_long_run_s_folder_under_another_name_does_not_touch_the_run(runs_dir, monkeypatch):
-    monkeypatch.setattr(bring_module, "WHOLE_BYTES", 100)  # every log is a long one
+    monkeypatch.setattr(bring_module, "MAX_SHARED_BYTES", 100)  # every log is a long one
     folder = make(runs_dir, "a")
     sync(runs_dir)
     shutil.copytree(folder, runs_dir / "copy")
@@ -628,7 +628,7 @@ def test_a_second_name_of_a_run_beside_it_counts_once(runs_dir):
 
     assert (synced.n_runs, synced.problems) == (2, ())
     assert {run_id for run_id, _ in held(runs_dir)} == {"ours", "old"}
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
 
 
 def test_a_folder_whose_name_is_no_text_is_named_and_stops_no_other(runs_dir):
@@ -646,9 +646,9 @@ def test_a_folder_whose_name_is_no_text_is_named_and_stops_no_other(runs_dir):
 def test_a_folder_that_goes_away_meanwhile_stops_no_other(runs_dir):
     make(runs_dir, "there")
 
-    brought = bring_module.bring_group(runs_dir, ["gone", "there"])
+    brought = bring_module.load_group(runs_dir, ["gone", "there"])
 
-    assert (brought.n_runs, brought.problems, set(brought.seen)) == (1, [], {"there"})
+    assert (brought.n_runs, brought.problems, set(brought.mirrored)) == (1, [], {"there"})
 
 
 def test_a_config_that_is_a_number_is_named(runs_dir):
@@ -706,7 +706,7 @@ def test_imported_runs_that_lie_in_one_file_are_all_read_anew_at_once_and_ours_n
     ]
     assert "`collect restore r0 --runs " in synced.problems[0]
     assert {run: n for run, n in held(runs_dir).items() if run[0].startswith("r")} == before
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
 
 
 def test_pruning_an_imported_run_writes_nothing_into_its_folder(runs_dir):
@@ -726,11 +726,11 @@ def test_a_pruned_run_that_is_resumed_comes_in_whole(runs_dir):
     mirror_run(folder, lake_of(runs_dir))
     append(folder, result_line(4))  # and the process that mirrors it is killed
 
-    assert has_news(runs_dir)
+    assert has_changes(runs_dir)
     sync(runs_dir)
 
     assert_lake_is_the_logs(runs_dir)
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
 
 
 def test_an_imported_folder_with_the_longest_name_may_grow(runs_dir):

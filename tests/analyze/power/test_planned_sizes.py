@@ -10,8 +10,8 @@ from scipy.stats import beta, multinomial, nct, norm, t
 
 from analyze.stats.exact_tests import sign_flip
 from analyze.stats.paired_rates import rate_difference
-from analyze.stats.power.assumptions import Assumptions, CaseSeen, RunSeen, assumptions_of
-from analyze.stats.power.exact import FORMULA_FROM, SIZES, PairModel, exact_mde
+from analyze.stats.power.assumptions import Assumptions, ObservedCase, ObservedRun, assumptions_of
+from analyze.stats.power.exact import MIN_FORMULA_CASES, SIZES, PairModel, exact_mde
 from analyze.stats.power.nights import Nights, cases_for_unchanged, interval_se, night_reach
 from analyze.stats.power.planning import Planner, size_answer
 from analyze.stats.power.smallest_drop import most_alike
@@ -102,7 +102,7 @@ def test_any_model_has_an_answer_between_nothing_and_its_own_rate(model):
 
 
 def test_sizes_that_are_not_the_tables_are_refused():
-    for n in (5, FORMULA_FROM):
+    for n in (5, MIN_FORMULA_CASES):
         with pytest.raises(ValueError, match="6 to 49 cases"):
             exact_mde(n, 3, MODEL)
 
@@ -167,8 +167,8 @@ def nightly(random, n_runs, sd, n=30, m=3):
     for at in range(n_runs):
         odds = np.exp(np.log(rates / (1 - rates)) + random.normal(0, sd))
         passed = random.binomial(m, odds / (1 + odds))
-        cases = {str(c): CaseSeen("same", m, int(k)) for c, k in enumerate(passed)}
-        runs.append(RunSeen((f"night_{at}",), cases))
+        cases = {str(c): ObservedCase("same", m, int(k)) for c, k in enumerate(passed)}
+        runs.append(ObservedRun((f"night_{at}",), cases))
     within = float((rates * (1 - rates)).mean())
     return runs, within
 
@@ -190,7 +190,7 @@ def test_how_nights_vary_is_learned_from_the_runs(sd):
 def test_two_runs_tell_nothing_of_nights_and_other_cases_are_no_night():
     runs, _ = nightly(np.random.default_rng(1), 6, 0.3)
     other = {name: case._replace(case_hash="other") for name, case in runs[3].cases.items()}
-    mixed = [*runs[:3], RunSeen(("other",), other), *runs[4:]]
+    mixed = [*runs[:3], ObservedRun(("other",), other), *runs[4:]]
 
     assert assumptions_of(runs[:2]).nights == Nights()
     assert assumptions_of(runs[:3]).nights.n_runs == 3
@@ -205,8 +205,8 @@ def test_nights_before_a_level_shift_say_nothing_of_how_nights_vary(drop):
     runs = []
     for at in range(20):
         passed = random.binomial(3, rates if at < 8 else (rates - drop).clip(0.02, 1))
-        cases = {str(c): CaseSeen("same", 3, int(k)) for c, k in enumerate(passed)}
-        runs.append(RunSeen((f"night_{at}",), cases))
+        cases = {str(c): ObservedCase("same", 3, int(k)) for c, k in enumerate(passed)}
+        runs.append(ObservedRun((f"night_{at}",), cases))
     given = assumptions_of(runs, margin=0.05)
 
     assert given.nights.n_runs == (8 if drop else 20)

@@ -8,7 +8,7 @@ from statistics import NormalDist
 import pytest
 
 from analyze.stats.exact_tests import sign_flip
-from analyze.stats.paired_means import LONG, t_cdf, t_quantile
+from analyze.stats.paired_means import MIN_EXPANSION_DF, t_cdf, t_quantile
 from analyze.stats.power.assumptions import Assumptions
 from analyze.stats.power.planning import Planner
 from analyze.stats.power.smallest_drop import planning_mde
@@ -66,10 +66,15 @@ def test_the_quantile_undoes_the_probability_and_is_symmetric():
 
 def test_series_and_expansion_meet():
     for q in (0.8, 0.975, 0.9995):
-        at = t_quantile(q, LONG)
+        at = t_quantile(q, MIN_EXPANSION_DF)
 
-        assert t_cdf(at, LONG) == pytest.approx(q, abs=1e-11)
-        assert t_quantile(q, LONG - 1) > at > t_quantile(q, LONG + 1) > NormalDist().inv_cdf(q)
+        assert t_cdf(at, MIN_EXPANSION_DF) == pytest.approx(q, abs=1e-11)
+        assert (
+            t_quantile(q, MIN_EXPANSION_DF - 1)
+            > at
+            > t_quantile(q, MIN_EXPANSION_DF + 1)
+            > NormalDist().inv_cdf(q)
+        )
 
 
 @pytest.mark.parametrize(("q", "df"), [(0.0, 5), (1.0, 5), (0.9, 0)])

@@ -8,7 +8,7 @@ import statistics
 import pytest
 
 from analyze.render.text import cells
-from analyze.stats.power.assumptions import CaseSeen, RunSeen, assumptions_of
+from analyze.stats.power.assumptions import ObservedCase, ObservedRun, assumptions_of
 from analyze.stats.power.planning import Planner
 from schemas.config.project import Thresholds
 from tests.support.analyze_cli import call, forked
@@ -77,9 +77,9 @@ def shown(runs_dir, *args):
 
 def seen(run):
     cases = {
-        str(n): CaseSeen(str(n), len(verdicts), sum(verdicts)) for n, verdicts in enumerate(run)
+        str(n): ObservedCase(str(n), len(verdicts), sum(verdicts)) for n, verdicts in enumerate(run)
     }
-    return RunSeen(("r",), cases)
+    return ObservedRun(("r",), cases)
 
 
 def test_what_is_estimated_is_what_was_simulated(history):

@@ -41,7 +41,7 @@ def session(tmp_path_factory):
     runs_dir = tmp_path_factory.mktemp("nights") / "runs"
     for suite in SUITES.values():
         write_suite(runs_dir, suite)
-    with open_session(runs_dir, tell=pytest.fail) as opened:
+    with open_session(runs_dir, progress=pytest.fail) as opened:
         yield opened
 
 

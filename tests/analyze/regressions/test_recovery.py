@@ -11,7 +11,7 @@ from analyze.comparison.evidence.outcomes import LN_SCALE
 from analyze.regressions.detect import scan
 from analyze.regressions.points import Point
 from analyze.regressions.series import Series
-from analyze.regressions.standing import standing_in
+from analyze.regressions.standing import standing_shifts
 from analyze.stats.changepoints.values import change_of_rates, rate_is_back, value_is_back
 from schemas.config.project import Thresholds
 from tests.support.paths import ROOT
@@ -117,7 +117,7 @@ def test_a_time_stands_until_it_is_back():
         cut = {name: getattr(timed, name)[:n] for name in PER_POINT}
         measured = {"e2e_ms": tuple(one[:n] for one in timed.measured["e2e_ms"])}
         until = replace(timed, points=timed.points[:n], measured=measured, **cut)
-        return standing_in(until, "e2e_ms", scan(until, "e2e_ms", LIMITS), LIMITS)
+        return standing_shifts(until, "e2e_ms", scan(until, "e2e_ms", LIMITS), LIMITS)
 
     (found,) = at(32)
     assert found.shift.at == 20
@@ -129,7 +129,7 @@ def test_a_time_stands_until_it_is_back():
 
 def standing(*args, **fields):
     until = series(*args, **fields)
-    found = standing_in(until, "passed_rate", scan(until, "passed_rate", LIMITS), LIMITS)
+    found = standing_shifts(until, "passed_rate", scan(until, "passed_rate", LIMITS), LIMITS)
     return [(one.shift.at, round(one.now - one.before, 3), one.n_runs) for one in found]
 
 

@@ -380,7 +380,7 @@ def test_a_long_history_is_read_in_stretches_and_comes_to_the_same(nights, monke
     nights.add(8, rates={"m": 0.95}, cost_usd=0.001)
     nights.add(8, rates={"m": 0.5}, cost_usd=0.001)
     whole = found_in(nights)
-    monkeypatch.setattr("analyze.regressions.points.STRETCH", 70)
+    monkeypatch.setattr("analyze.regressions.points.MAX_BATCH_TRIALS", 70)
     assert found_in(nights) == whole
 
 

@@ -9,7 +9,7 @@ from tests.support.paths import ROOT
 
 WORK = """
 import analyze.render.progress as progress
-progress.PATIENCE_S = 0.0
+progress.MIN_PROGRESS_S = 0.0
 with progress.Progress() as tell:
     tell("runs read", 1500, 3000)
 print("done")

@@ -594,8 +594,8 @@ def plain(shared_run):
 
 @pytest.mark.parametrize("run_id", ["it's", 'a"b', "$(touch x)", "`touch x`", "a\nb", "!!"])
 def test_a_query_is_one_word_of_the_shell_whatever_the_run_is_called(plain, run_id):
-    row = plain.run.asked.model_copy(update={"run_id": run_id})
-    context = dataclasses.replace(plain, run=dataclasses.replace(plain.run, asked=row))
+    row = plain.run.row.model_copy(update={"run_id": run_id})
+    context = dataclasses.replace(plain, run=dataclasses.replace(plain.run, row=row))
 
     words = shlex.split(query_of(context, "select 1 from results"))
 

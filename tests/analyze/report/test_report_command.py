@@ -14,10 +14,10 @@ import pytest
 
 from analyze.api import open_history
 from analyze.commands.report import KB
-from analyze.report.build import TRANSCRIPT_BYTES
-from analyze.report.file import MARKER, MARKER_WITHIN
+from analyze.report.build import MAX_TRANSCRIPT_BYTES
+from analyze.report.file import MARKER, MAX_MARKER_OFFSET
 from analyze.report.html.page import render_html
-from analyze.report.markdown import MOST_BYTES, report_markdown
+from analyze.report.markdown import MAX_PAGE_BYTES, report_markdown
 from schemas.output.report import Flip, RunReport
 from tests.support.analyze_cli import call, process
 from tests.support.histories import HOSTILE, imported, lake_only
@@ -92,7 +92,7 @@ def test_without_options_the_page_of_the_newest_run_lies_beside_it(nights):
     assert (done.code, done.err) == (0, "")
     path = nights / "night-004" / "report.html"
     assert done.out == f"{path}\n"
-    assert MARKER in path.read_bytes()[:MARKER_WITHIN]
+    assert MARKER in path.read_bytes()[:MAX_MARKER_OFFSET]
     again = path.read_bytes()
     assert call("report", nights).out == done.out
     assert path.read_bytes() == again
@@ -209,7 +209,7 @@ def test_markdown_stays_below_what_a_comment_holds_and_is_text_only(third):
     )
     out = report_markdown(report)
 
-    assert len(out.encode()) <= MOST_BYTES
+    assert len(out.encode()) <= MAX_PAGE_BYTES
     assert len(out) < 65_536
     assert "<img" not in out
     assert "\x1b" not in out
@@ -239,7 +239,7 @@ def test_json_is_the_typed_parts_that_python_gets(samples, third):
     assert third == printed
     assert printed.run.run_id == "night_03_prompt"
     assert {answer.model_id for answer in printed.answer} == {"careful", "playful"}
-    assert printed.transcripts.budget_bytes == TRANSCRIPT_BYTES == 100 * KB
+    assert printed.transcripts.budget_bytes == MAX_TRANSCRIPT_BYTES == 100 * KB
     assert len(printed.history) > 2
     assert printed.glossary
 

@@ -17,7 +17,7 @@ from analyze.report.html.page import _since as since
 from analyze.report.sections.comparison import _number_in as number_in
 from analyze.report.sections.comparison import changed_cases
 from analyze.report.sections.leaderboard import leaderboard
-from analyze.report.table import anchors_of, sorts_as, trial_anchor
+from analyze.report.table import anchors_of, sort_key, trial_anchor
 from schemas.errors import AnalyzeError
 from schemas.output.report import RunReport
 from tests.support.hostile_strings import STRINGS
@@ -312,7 +312,7 @@ def test_a_baseline_that_cannot_be_compared_has_no_place_beside_the_rate(report)
 
 
 def test_large_numbers_that_are_near_each_other_sort_apart():
-    near = [sorts_as(f"{number:,}", number) for number in (1_234_567, 1_234_568)]
+    near = [sort_key(f"{number:,}", number) for number in (1_234_567, 1_234_568)]
 
     assert [float(text) for text in near] == [1_234_567, 1_234_568]
 

@@ -13,15 +13,15 @@ from scipy import stats
 from analyze.query.session import open_session
 from analyze.report.sections.cost_frontier import frontier_of
 from analyze.report.sections.failures import (
-    MOST_CASES,
-    MOST_CELLS,
-    MOST_KINDS,
-    MOST_MARKS,
+    MAX_CASES,
+    MAX_CELLS,
+    MAX_KINDS,
+    MAX_MARKS,
     failures_of,
     latency_of,
     matrix_of,
 )
-from analyze.report.sections.history import MOST_POINTS, MOST_RUNS, history_of
+from analyze.report.sections.history import MAX_POINTS, MAX_RUNS, history_of
 from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
 from schemas.run.config import Narrowed
 from tests.support.compared_runs import Runs
@@ -69,7 +69,7 @@ def groups(nights):
 @pytest.fixture(scope="module")
 def long_suite(shared_run):
     """A suite of more runs than a report shows, each with several models."""
-    for night in range(MOST_RUNS + 2):
+    for night in range(MAX_RUNS + 2):
         models = [f"m{number}" for number in range(7 if night % 2 else 5)]
         run = shared_run(f"night-{night:03d}", day=night)
         run.night(["c1"], night % 3 != 0, models=models)
@@ -173,8 +173,8 @@ def test_of_many_runs_the_newest_and_the_reported_one_are_there(long_suite):
     points = history_of(context_of(long_suite, "night-000"))
 
     shown = sorted({point.run_id for point in points})
-    assert len(points) <= MOST_POINTS
-    assert len(shown) == MOST_RUNS
+    assert len(points) <= MAX_POINTS
+    assert len(shown) == MAX_RUNS
     assert shown[:2] == ["night-000", "night-003"]
     assert [point.run_id for point in points if point.is_this_run] == ["night-000"] * 5
     per_run = Counter(point.run_id for point in points)
@@ -182,7 +182,7 @@ def test_of_many_runs_the_newest_and_the_reported_one_are_there(long_suite):
 
 
 def test_points_beyond_the_most_are_left_out_by_whole_runs(new_run):
-    n_models = MOST_POINTS // 4 - 1
+    n_models = MAX_POINTS // 4 - 1
     for night in range(5):
         run = new_run(f"r{night}", started_at_ms=1_763_762_400_000 + night)
         run.night(["c1"], models=[f"m{number:03d}" for number in range(n_models)])
@@ -229,7 +229,7 @@ def test_the_hardest_case_of_all_models_comes_first_and_one_without_a_verdict_la
 
 @pytest.mark.parametrize("n_models", [1, 8])
 def test_a_large_run_shows_its_hardest_cases(run, n_models):
-    n_cases = MOST_CASES + 5
+    n_cases = MAX_CASES + 5
     for case in range(n_cases):
         for model in range(n_models):
             trial = run.plan(f"c{case:03d}", model_id=f"m{model}")
@@ -237,7 +237,7 @@ def test_a_large_run_shows_its_hardest_cases(run, n_models):
 
     matrix = part_of(run, matrix_of)
 
-    n_shown = min(MOST_CASES, MOST_CELLS // n_models)
+    n_shown = min(MAX_CASES, MAX_CELLS // n_models)
     assert (matrix.n_cases, matrix.n_shown) == (n_cases, n_shown)
     assert len(matrix.cells) == n_shown * n_models
     assert {cell.n_passed for cell in matrix.cells} == {0}
@@ -245,17 +245,17 @@ def test_a_large_run_shows_its_hardest_cases(run, n_models):
 
 
 def test_of_many_repetitions_the_first_are_marked_and_all_are_counted(run):
-    for repetition in range(1, MOST_MARKS + 11):
-        run.result(run.plan("c", repetition), passed=repetition > MOST_MARKS)
+    for repetition in range(1, MAX_MARKS + 11):
+        run.result(run.plan("c", repetition), passed=repetition > MAX_MARKS)
 
     (cell,) = part_of(run, matrix_of).cells
 
-    assert cell.marks == ("failed",) * MOST_MARKS
-    assert (cell.n_planned, cell.n_passed) == (MOST_MARKS + 10, 10)
+    assert cell.marks == ("failed",) * MAX_MARKS
+    assert (cell.n_planned, cell.n_passed) == (MAX_MARKS + 10, 10)
 
 
 def test_more_models_than_cells_leave_the_matrix_out(run):
-    for model in range(MOST_CELLS + 1):
+    for model in range(MAX_CELLS + 1):
         run.plan(model_id=f"m{model}")
 
     matrix = part_of(run, matrix_of)
@@ -597,13 +597,13 @@ def test_a_failure_that_nobody_knows_has_no_cause(run):
 
 
 def test_of_ever_new_names_the_most_frequent_are_kept(run):
-    for number in range(MOST_KINDS + 20):
-        for repetition in (1, 2) if number > MOST_KINDS else (1,):
+    for number in range(MAX_KINDS + 20):
+        for repetition in (1, 2) if number > MAX_KINDS else (1,):
             run.result(run.plan(f"c{number}", repetition), failure_type=f"kind-{number}")
 
     counts = part_of(run, failures_of)
 
-    assert len(counts) == MOST_KINDS
+    assert len(counts) == MAX_KINDS
     assert [one.n_trials for one in counts[:20]] == [2] * 19 + [1]
 
 

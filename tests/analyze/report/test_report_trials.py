@@ -17,11 +17,11 @@ from analyze.comparison.compare import compare
 from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import ChosenSide
 from analyze.report.sections import transcripts as transcripts_room
-from analyze.report.sections.flips import ANSWER_CHARS, MOST_PAIRS, answer_diff, flips_of
-from analyze.report.sections.trace_excerpt import LEAST_TEXT, MARK, fitted, parts_of, units_of
+from analyze.report.sections.flips import MAX_ANSWER_CHARS, MAX_PAIRS, answer_diff, flips_of
+from analyze.report.sections.trace_excerpt import MARK, MIN_TEXT_BYTES, fitted, parts_of, units_of
 from analyze.report.sections.transcripts import (
-    MOST_SAMPLED,
-    MOST_SHARE,
+    MAX_SAMPLED,
+    MAX_SHARE,
     choose_trials,
     transcripts_of,
 )
@@ -191,8 +191,8 @@ def test_a_candidate_under_another_model_id_is_found_on_both_sides(runs):
 
 
 def test_long_answers_are_cut_and_said_to_be(runs):
-    long = "x" * (ANSWER_CHARS + 1)
-    runs.add("old", 0, result=lambda trial: {"raw_output": "y" * ANSWER_CHARS})
+    long = "x" * (MAX_ANSWER_CHARS + 1)
+    runs.add("old", 0, result=lambda trial: {"raw_output": "y" * MAX_ANSWER_CHARS})
     runs.add(
         "new", 1,
         result=lambda trial: {"raw_output": long, "passed": trial.case_id != "a"},
@@ -201,7 +201,7 @@ def test_long_answers_are_cut_and_said_to_be(runs):
 
     assert flip.is_cut
     assert flip.candidate_answer == long[:-1]
-    assert len(flip.base_answer) == ANSWER_CHARS
+    assert len(flip.base_answer) == MAX_ANSWER_CHARS
 
 
 def test_flipped_trials_come_first_then_failed_ones_then_some_others(later):
@@ -234,7 +234,7 @@ def test_a_model_has_at_most_three_samples_and_every_model_has_one_first(runs):
     found = [name[2:4] for name in names(shown(runs.runs_dir, "r"))]
 
     assert found == [(model, case) for case in "abc" for model in ("m1", "m2")]
-    assert MOST_SAMPLED == 3
+    assert MAX_SAMPLED == 3
 
 
 def test_what_is_left_out_is_counted(later):
@@ -347,7 +347,7 @@ def test_long_turns_lose_their_middle_before_any_turn_is_lost(run):
     (one,) = shown(run.runs_dir, "run-1", budget=100_000).shown
 
     assert one.n_parts_left_out == 0
-    assert bytes_of_all(shown(run.runs_dir, "run-1", budget=100_000)) <= 100_000 * MOST_SHARE
+    assert bytes_of_all(shown(run.runs_dir, "run-1", budget=100_000)) <= 100_000 * MAX_SHARE
     for part in one.parts[1:-1]:
         head, mark, tail = part.text.partition(MARK)
         assert mark
@@ -412,7 +412,7 @@ def test_what_fits_is_never_more_than_the_room_and_nothing_is_uncounted(sizes, r
         if part not in told and len(parts) > 1:
             original = by_time[part.after_ms].text
             assert len(part.text.replace(MARK, "")) + part.n_left_out == len(original)
-            assert part.n_left_out == 0 or len(original.encode()) > LEAST_TEXT
+            assert part.n_left_out == 0 or len(original.encode()) > MIN_TEXT_BYTES
 
 
 def test_the_budget_is_kept_to_the_byte(run):
@@ -426,7 +426,7 @@ def test_the_budget_is_kept_to_the_byte(run):
         assert bytes_of_all(transcripts) <= budget
         for one in transcripts.shown:
             size = sum(len(text.encode()) for text in strings(one.model_dump()))
-            assert size <= budget * MOST_SHARE
+            assert size <= budget * MAX_SHARE
     assert len(transcripts.shown) == 5
 
 
@@ -671,7 +671,7 @@ def test_answers_made_to_be_slow_are_compared_quickly(base, candidate):
 
     assert time.monotonic() - began < 5
     assert "".join(part.text for part in parts if part.kind != "candidate") == base
-    assert MOST_PAIRS < 100_000
+    assert MAX_PAIRS < 100_000
 
 
 def test_a_run_of_many_trials_gives_a_bounded_choice_with_every_model(runs):

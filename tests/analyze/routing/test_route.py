@@ -31,7 +31,7 @@ def option(model="m", **fields):
         "e2e_p95_ms": 800.0, "n_latency": 100,
     }  # fmt: skip
     values = base | fields
-    n_passed, n_cases = values["quality"].asked.n_hits, values["quality"].n_cases
+    n_passed, n_cases = values["quality"].observed.n_hits, values["quality"].n_cases
     values.setdefault("cases", asked(n_passed, n_cases))
     return Option(**values)
 
@@ -189,7 +189,7 @@ def test_json_has_the_same_answer():
 
 @given(st.integers(0, 60), st.integers(2, 60))
 def test_so_many_more_cases_of_the_same_kind_make_a_tier_confident(passed, cases):
-    tools = rate(min(passed, cases), cases).asked
+    tools = rate(min(passed, cases), cases).observed
     more = more_cases_for_tier(tools.rate, tools.n_cases, tools.interval)
     tier = tier_of(tools.rate)
     if more is None:
@@ -204,7 +204,7 @@ def test_so_many_more_cases_of_the_same_kind_make_a_tier_confident(passed, cases
 
 
 def test_a_rate_that_is_not_above_its_floor_never_gets_there():
-    tools = rate(8, 10).asked
+    tools = rate(8, 10).observed
 
     assert more_cases_above(0.8, tools.rate, tools.n_cases, tools.interval) is None
     assert more_cases_above(0.0, tools.rate, tools.n_cases, tools.interval) == 0
@@ -393,7 +393,12 @@ def test_cases_of_one_cluster_are_one_draw():
     assert (pair.n_shared, pair.own_rate, pair.other_rate) == (9, 1.0, 0.0)
     assert pair.p == 0.5
     rate = scope_rate(own.values(), ["template"])
-    assert (rate.n_cases, rate.n_scope, rate.asked.n_cases, rate.least.interval) == (9, 10, 9, None)
+    assert (rate.n_cases, rate.n_scope, rate.observed.n_cases, rate.least.interval) == (
+        9,
+        10,
+        9,
+        None,
+    )
     assert rate.least.rate == 0.9
 
 

@@ -267,7 +267,7 @@ def test_what_is_no_trace_of_ours_is_a_sentence(run, reference):
     found = read_trace(run.path, reference)
 
     assert isinstance(found, NoTrace)
-    assert found.why
+    assert found.reason
 
 
 def test_a_trace_cut_anywhere_is_a_sentence(run):

@@ -8,7 +8,7 @@ import pytest
 from analyze.stats.intervals import wilson_shrunk
 from analyze.stats.paired_means import paired_t
 from analyze.stats.paired_rates import rate_difference
-from analyze.stats.power.assumptions import CaseSeen, RunSeen, assumptions_of
+from analyze.stats.power.assumptions import ObservedCase, ObservedRun, assumptions_of
 from tests.support.analyze_cli import call
 from tests.support.nights import Nights
 from tests.support.two_nights import night
@@ -183,11 +183,11 @@ def test_power_is_planned_in_clusters_and_their_trials(new_run, ask):
 
 
 def test_repetitions_that_never_differ_leave_a_cluster_a_trial_a_case():
-    same = CaseSeen("h", 3, 3, is_repeated=True, is_identical=True)
-    failed = CaseSeen("h", 3, 0, is_repeated=True, is_identical=True)
+    same = ObservedCase("h", 3, 3, is_repeated=True, is_identical=True)
+    failed = ObservedCase("h", 3, 0, is_repeated=True, is_identical=True)
     cases = {f"c{number}": failed if number % 3 == 0 else same for number in range(40)}
     clusters = {f"c{number}": f"f{number // 5}" for number in range(40)}
-    run = RunSeen(("r",), cases)
+    run = ObservedRun(("r",), cases)
 
     given = assumptions_of([run], clusters)
 

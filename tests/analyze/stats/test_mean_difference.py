@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from analyze.stats.paired_means import FEWEST_PAIRS, SMALLEST_P, benjamini_hochberg, paired_t
+from analyze.stats.paired_means import MIN_P, MIN_PAIRS, benjamini_hochberg, paired_t
 
 DIFFERENCES = st.lists(
-    st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=FEWEST_PAIRS, max_size=60
+    st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=MIN_PAIRS, max_size=60
 )
 
 PS = st.lists(st.none() | st.floats(0, 1), max_size=40)
@@ -30,7 +30,7 @@ def test_limits_and_p_are_those_of_scipy(n, shift):
     assert (result.n, result.mean) == (n, pytest.approx(values.mean(), abs=1e-12))
     assert (result.low, result.high) == pytest.approx((limits.low, limits.high), abs=1e-10)
     assert (result.low90, result.high90) == pytest.approx((limits90.low, limits90.high), abs=1e-10)
-    assert result.p == pytest.approx(theirs.pvalue, abs=2 * SMALLEST_P)
+    assert result.p == pytest.approx(theirs.pvalue, abs=2 * MIN_P)
 
 
 @given(DIFFERENCES)
@@ -66,8 +66,8 @@ def test_differences_that_are_all_the_same_have_no_width(value, p):
 def test_a_t_beyond_what_the_series_resolves_is_given_as_its_limit():
     nearly = [1.0, 1.0, 1.0, 1.0, 1.0 + 1e-9]
 
-    assert paired_t(nearly).p == SMALLEST_P
-    assert paired_t([*nearly] * 200).p == SMALLEST_P
+    assert paired_t(nearly).p == MIN_P
+    assert paired_t([*nearly] * 200).p == MIN_P
 
 
 def test_differences_too_small_to_be_squared_are_taken_as_the_same():
@@ -77,7 +77,7 @@ def test_differences_too_small_to_be_squared_are_taken_as_the_same():
     assert result.low == result.high == result.mean
 
 
-@pytest.mark.parametrize("n", [0, 1, FEWEST_PAIRS - 1])
+@pytest.mark.parametrize("n", [0, 1, MIN_PAIRS - 1])
 def test_fewer_than_five_pairs_have_no_mean(n):
     assert paired_t([0.1] * n) is None
 

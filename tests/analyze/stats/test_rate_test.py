@@ -143,7 +143,7 @@ def test_far_tails_keep_their_precision_and_no_p_is_zero():
     found = within_case_p([3] * n, [3] * n, [0] * n, [2] * n)
 
     assert found == pytest.approx(0.1**n, rel=1e-12)
-    assert within_case_p([3] * 900, [3] * 900, [0] * 900, [2] * 900) == exact_tests.SMALLEST_P
+    assert within_case_p([3] * 900, [3] * 900, [0] * 900, [2] * 900) == exact_tests.MIN_P
 
 
 def test_the_normal_limit_takes_over_where_exactness_costs_too_much(monkeypatch):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import f_oneway
 
 from analyze.stats.power.smallest_drop import (
-    FEWEST_CASES,
+    MIN_CASES,
     RunVariance,
     kappa_of,
     parts_of_one,
@@ -133,7 +133,7 @@ def test_counts_that_are_no_pairs_are_an_error():
 
 
 def test_the_fewest_cases_are_enough():
-    k, m = [3, 0, 1, 2, 3][:FEWEST_CASES], [3] * FEWEST_CASES
+    k, m = [3, 0, 1, 2, 3][:MIN_CASES], [3] * MIN_CASES
 
     assert parts_of_one(k, m).rho is not None
     assert kappa_of(k, m, k, m) is not None

@@ -125,7 +125,7 @@ def test_only_so_many_findings_of_a_file_are_printed_and_the_others_counted(fold
 
 
 def test_a_large_file_gives_the_same_and_a_pipe_hears_nothing_of_progress(folder, monkeypatch):
-    monkeypatch.setattr(command, "LARGE", 10)
+    monkeypatch.setattr(command, "MIN_PROGRESS_BYTES", 10)
     done = call("validate", "good.jsonl", "partial.json")
 
     assert (done.code, done.err) == (0, "")

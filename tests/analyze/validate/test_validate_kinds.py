@@ -420,8 +420,8 @@ def test_a_byte_order_mark_is_passed_over_in_documents_only(look):
 
 
 def test_a_log_of_nothing_but_mistakes_is_read_only_so_far(look, monkeypatch):
-    monkeypatch.setattr(kinds, "MOST_KEPT", 50)
-    monkeypatch.setattr(one_file, "MOST_KEPT", 50)
+    monkeypatch.setattr(kinds, "MAX_FINDINGS", 50)
+    monkeypatch.setattr(one_file, "MAX_FINDINGS", 50)
     outcome = look("x\n" * 5000, "results.jsonl")
 
     assert (outcome.n_errors, len(outcome.findings)) == (51, 51)
@@ -432,7 +432,7 @@ def test_a_log_of_nothing_but_mistakes_is_read_only_so_far(look, monkeypatch):
 
 def test_a_line_that_would_fill_the_memory_is_not_read(look, monkeypatch, run):
     record = run.result(run.plan()).model_dump_json().encode() + b"\n"
-    monkeypatch.setattr(kinds, "LONGEST_LINE", len(record))
+    monkeypatch.setattr(kinds, "MAX_LINE_BYTES", len(record))
     monkeypatch.setattr(kinds, "CHUNK_BYTES", 10)
     outcome = look(record + b"x" * 5000 + b"\n" + record + b"y" * 6000, "results.jsonl")
 
@@ -457,7 +457,7 @@ def test_a_long_log_is_read_line_by_line(tmp_path, run):
 
 
 def test_a_document_that_would_fill_the_memory_is_not_read(look, monkeypatch):
-    monkeypatch.setattr(one_file, "LARGEST_DOCUMENT", 100)
+    monkeypatch.setattr(one_file, "MAX_DOCUMENT_BYTES", 100)
 
     assert told(look(V2)) == [("too_large", None, "")]
 

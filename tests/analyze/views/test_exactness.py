@@ -28,7 +28,7 @@ from analyze.contracts.models import (
 from analyze.contracts.trials import ModelsRow
 from analyze.lake.raw_tables import open_lake
 from analyze.query.catalog import VIEWS, create_views, name_of, portable_sql_of, read_view, sql_of
-from schemas.base import MOST
+from schemas.base import MAX_QUANTITY
 from schemas.lake.tables import TABLES, RunRow
 from tests.support.made_history import MadeHistory
 
@@ -171,16 +171,21 @@ def test_rule_3_a_sum_may_be_more_than_one_trial_can_have(run):
     for number in range(2):
         at_ms = 1_763_762_400_000 * number  # the clock began at 1970 and was set meanwhile
         run.result(
-            run.plan(f"c{number}"), input_tokens=MOST, started_at_ms=at_ms, ended_at_ms=at_ms + 1
+            run.plan(f"c{number}"),
+            input_tokens=MAX_QUANTITY,
+            started_at_ms=at_ms,
+            ended_at_ms=at_ms + 1,
         )
     run.mirror()
 
     with open_lake(run.lake) as connection:
         create_views(connection, described=False)
         for contract in (ModelSummaryRow, RunSummaryRow, CellsRow):
-            assert sum(row.input_tokens for row in read_view(connection, contract)) == 2 * MOST
+            assert (
+                sum(row.input_tokens for row in read_view(connection, contract)) == 2 * MAX_QUANTITY
+            )
         (row,) = read_view(connection, RunSummaryRow)
-    assert row.wall_clock_ms == 1_763_762_400_001 > MOST
+    assert row.wall_clock_ms == 1_763_762_400_001 > MAX_QUANTITY
 
 
 def test_rule_4_no_bulk_reader_of_json_is_used():

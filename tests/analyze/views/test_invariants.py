@@ -198,7 +198,7 @@ def samples(tmp_path_factory):
         pytest.skip("data/samples/runs is not there")
     runs_dir = tmp_path_factory.mktemp("samples") / "runs"
     shutil.copytree(SAMPLES, runs_dir)
-    with open_session(runs_dir, tell=lambda _: None) as session:
+    with open_session(runs_dir, progress=lambda _: None) as session:
         yield session
 
 

@@ -85,7 +85,7 @@ def test_problems_are_told_in_one_line(run):
     run.write()
     told = []
 
-    with open_session(run.runs_dir, tell=told.append) as session:
+    with open_session(run.runs_dir, progress=told.append) as session:
         assert session.rows("select count(*) from trials") == [(1,)]
 
     (line,) = told
@@ -96,7 +96,7 @@ def test_problems_are_told_in_one_line(run):
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     told = []
 
-    with open_session(tmp_path / "nowhere", tell=told.append) as session:
+    with open_session(tmp_path / "nowhere", progress=told.append) as session:
         assert session.rows("select count(*) from model_summary") == [(0,)]
 
     assert len(told) == 1

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from collect.checks.base import Answer
-from collect.checks.text import SHOWN, number
+from collect.checks.text import MAX_SHOWN_CHARS, number
 from schemas.config.validators import Number
 
 MINUS = "-\u2212"
@@ -142,7 +142,7 @@ def test_another_reader_finds_the_same_numbers(text):
 
     assert got["count"] == len(wanted)
     read = got["number"]
-    if wanted and wanted[-1] is not None and len(str(read)) < SHOWN:
+    if wanted and wanted[-1] is not None and len(str(read)) < MAX_SHOWN_CHARS:
         assert wanted[-1] == Fraction(str(read))
 
 

@@ -231,7 +231,7 @@ def test_a_client_without_an_engine_is_told_from_one_with(served):
 
 
 def test_an_engine_that_never_answers_ends_nothing(served, monkeypatch):
-    monkeypatch.setattr(containers, "CONTAINER_LIMIT_S", 0.2)
+    monkeypatch.setattr(containers, "CONTAINER_TIMEOUT_S", 0.2)
     served.command("docker", "exec sleep 30" if shutil.which("sleep") else "exec /bin/sleep 30")
 
     check = served.look().one("containers", "docker")

@@ -108,7 +108,7 @@ def test_no_tls_where_the_address_promises_it(seen, endpoint):
 
 
 def test_a_server_that_never_answers_costs_its_limit_and_no_more(seen, monkeypatch):
-    monkeypatch.setattr(http_get, "LIMIT_S", 0.3)
+    monkeypatch.setattr(http_get, "GET_TIMEOUT_S", 0.3)
 
     found = seen(lambda wire, request: wire.sleep(5))
 
@@ -117,7 +117,7 @@ def test_a_server_that_never_answers_costs_its_limit_and_no_more(seen, monkeypat
 
 
 def test_a_list_without_end_is_not_read_to_its_end(seen, monkeypatch):
-    monkeypatch.setattr(http_get, "MAX_BODY", 10_000)
+    monkeypatch.setattr(http_get, "MAX_BODY_BYTES", 10_000)
 
     assert (
         "does not end" in seen(lambda wire, _: wire.answer(b"x" * 20_000)).one("endpoints")["found"]

@@ -117,7 +117,7 @@ NO_OLLAMA = {
 
 @pytest.mark.parametrize("answer", NO_OLLAMA.values(), ids=NO_OLLAMA)
 def test_what_is_no_ollama_leaves_the_build_unknown_without_a_word(endpoint, answer, monkeypatch):
-    monkeypatch.setattr("collect.inventory.ollama.LIMIT_S", 0.3)
+    monkeypatch.setattr("collect.inventory.ollama.QUERY_TIMEOUT_S", 0.3)
     endpoint.look = answer
 
     models, warnings = found(local(endpoint))
@@ -245,7 +245,7 @@ def test_plan_run_and_reuse_agree_on_the_build(work, endpoint):
 
     ollama(endpoint, llama__latest=TWO)
     shown = preview(work.load(), work.root / "runs")
-    assert [news.why for news in shown.news.trials] == [("model_build",)]
+    assert [news.reasons for news in shown.changes.trials] == [("model_build",)]
 
 
 def test_a_run_goes_on_with_the_same_weights(work, endpoint):

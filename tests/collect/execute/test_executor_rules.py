@@ -7,7 +7,7 @@ import pytest
 
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.execute.budget import Budget
-from collect.execute.executor import WORKERS_PER_PLACE, Executor, Hooks
+from collect.execute.executor import WORKERS_PER_SLOT, Executor, Hooks
 from tests.support.executions import executed
 from tests.support.run_rows import planned
 
@@ -123,7 +123,7 @@ def test_trials_that_wait_leave_their_place_to_as_many_others_and_no_more():
     work.execute()
 
     assert len(work.done) == 12
-    assert max(waiting) == WORKERS_PER_PLACE * 2
+    assert max(waiting) == WORKERS_PER_SLOT * 2
 
 
 def test_a_model_that_is_stopped_takes_no_other_trial_and_others_go_on():

@@ -134,7 +134,7 @@ def test_a_child_killed_at_any_moment_is_started_again_and_every_line_is_there_o
     sys.stdout.write(f"KILL_SEED={seed}\n")
     dice = random.Random(seed)
     monkeypatch.setattr(child_module, "PAUSE_S", 0.001)
-    monkeypatch.setattr(child_module, "MOST_DEATHS", 10**6)
+    monkeypatch.setattr(child_module, "MAX_EARLY_DEATHS", 10**6)
     monkeypatch.setattr(child_module, "STEADY_S", 0.0)
     monkeypatch.setenv("PYTHONPATH", seal_often(tmp_path, rows=3))
     notes = []
@@ -176,7 +176,7 @@ def test_a_child_killed_at_any_moment_is_started_again_and_every_line_is_there_o
 
 def test_a_child_that_always_dies_is_given_up_until_the_end(run_dir, monkeypatch):
     monkeypatch.setattr(child_module, "PAUSE_S", 0.001)
-    monkeypatch.setattr(child_module, "MOST_DEATHS", 2)
+    monkeypatch.setattr(child_module, "MAX_EARLY_DEATHS", 2)
     config = (run_dir / "config.json").read_text()
     notes = []
 

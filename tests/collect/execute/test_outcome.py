@@ -219,9 +219,9 @@ def test_secrets_stay_out_of_the_line(monkeypatch):
 
 
 def test_a_key_across_the_cut_of_a_short_text_leaves_no_beginning():
-    from collect.execute.outcome import SHORT_TEXT
+    from collect.execute.outcome import MAX_TEXT_BYTES
 
-    said = "x" * (SHORT_TEXT - 12) + " sk-abcdefghijklmnopqrstuvwx"
+    said = "x" * (MAX_TEXT_BYTES - 12) + " sk-abcdefghijklmnopqrstuvwx"
 
     line = result(Reply(failure_type="http_401", error_message=said, served_model=said))
 

@@ -13,7 +13,7 @@ import zstandard
 from collect.commands.run import start
 from collect.execute.budget import Budget
 from collect.execute.collector import Collector
-from collect.execute.executor import GIVE_UP_AFTER, REFUSED_AT_FIRST, Executor, Hooks
+from collect.execute.executor import MAX_REFUSED, MAX_UNREACHABLE, Executor, Hooks
 from collect.execute.spec import RunRequest, new_spec
 from collect.providers.base import Reply
 from collect.providers.openai_chat import ChatCompletions
@@ -242,7 +242,7 @@ def test_no_retries_means_one_request(project, make_log, endpoint):
 
 
 def test_a_time_limit_is_the_wall_clock_of_one_request(project, make_log, endpoint, monkeypatch):
-    monkeypatch.setattr("collect.runners.chat.LATE_SHARE", 1.0)  # of a busy machine
+    monkeypatch.setattr("collect.runners.chat.MAX_LAG_SHARE", 1.0)  # of a busy machine
     project.case(validator={"type": "max_words", "value": 9})
     project.profile(runner_defaults={"timeout_seconds": 3, "retries": 0})
     endpoint.script = lambda wire, request: wire.sleep(12)
@@ -306,12 +306,12 @@ def test_an_error_no_retry_mends_stops_that_model_only(
 @pytest.mark.parametrize(
     ("replies", "n_asked"),
     [
-        ("uuuuuu", GIVE_UP_AFTER),
+        ("uuuuuu", MAX_UNREACHABLE),
         ("uuauuauu", 8),
         ("uu5uu5uu", 8),
         ("tttttt", 6),
         ("ututut", 6),
-        ("ssssss", GIVE_UP_AFTER),
+        ("ssssss", MAX_UNREACHABLE),
     ],
 )
 def test_only_trials_in_a_row_that_reach_nobody_give_an_endpoint_up(project, replies, n_asked):
@@ -391,13 +391,13 @@ def test_an_endpoint_that_cannot_be_reached_is_given_up(project, make_log, free_
     results = made.results()
     assert len(results) == 6, "the rest is recorded, not forgotten"
     assert {line["availability_status"] for line in results} == {"skipped_unavailable"}
-    assert [line["attempt_count"] for line in results] == [1] * GIVE_UP_AFTER + [0] * 3
+    assert [line["attempt_count"] for line in results] == [1] * MAX_UNREACHABLE + [0] * 3
     assert {line["passed"] for line in results} == {None}
     assert made.events()[0]["event"] == "model_stopped"
     assert made.report.exit_code == 1
 
 
-@pytest.mark.parametrize(("retries", "rows"), [(5, 0), (0, REFUSED_AT_FIRST)])
+@pytest.mark.parametrize(("retries", "rows"), [(5, 0), (0, MAX_REFUSED)])
 def test_a_server_of_this_machine_that_was_not_started_ends_the_run_at_once(
     project, make, free_port, retries, rows
 ):

@@ -190,7 +190,7 @@ def test_an_answer_that_is_not_ollamas_is_an_error_not_a_crash(endpoint, body):
 
     done = asyncio.run(unload_others(endpoint.base_url, "r"))
 
-    assert (done.asked, done.left) == ((), ())
+    assert (done.requested, done.remaining) == ((), ())
     assert done.error
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from collect.http_client import Exchange, WireError, WireTransport
 from collect.http_client.errors import MAX_PIECES
-from collect.http_client.exchange import EXACT_STAMPS
+from collect.http_client.exchange import MAX_EXACT_STAMPS
 from collect.providers.openai_chat import ChatCompletions
 from collect.providers.openai_responses import OpenAIResponses
 from tests.support.endpoint import chunk, sse, stream_of, usage, whole
@@ -212,15 +212,15 @@ def test_single_bytes_take_no_more_memory_than_their_bytes():
 def test_stamps_are_exact_at_first_and_close_together_later():
     exchange = Exchange()
     exchange.begin(200, {})
-    for number in range(3 * EXACT_STAMPS):
+    for number in range(3 * MAX_EXACT_STAMPS):
         exchange.add(number / 10_000, b"x")
 
     assert exchange.moment_of(1) == 0.0
-    assert exchange.moment_of(EXACT_STAMPS) == (EXACT_STAMPS - 1) / 10_000
+    assert exchange.moment_of(MAX_EXACT_STAMPS) == (MAX_EXACT_STAMPS - 1) / 10_000
     last = exchange.moment_of(exchange.size)
-    assert (3 * EXACT_STAMPS - 1) / 10_000 - last < 0.001
+    assert (3 * MAX_EXACT_STAMPS - 1) / 10_000 - last < 0.001
     moments = {exchange.moment_of(size) for size in range(1, exchange.size + 1)}
-    assert len(moments) < 1.2 * EXACT_STAMPS + 1
+    assert len(moments) < 1.2 * MAX_EXACT_STAMPS + 1
 
 
 def test_too_many_pieces_end_an_exchange():

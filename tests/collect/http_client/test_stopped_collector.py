@@ -11,7 +11,7 @@ import time
 import pytest
 
 from collect.http_client import Deadline, Exchange
-from collect.http_client.connection import MOST_PASSES
+from collect.http_client.connection import MAX_PASSES
 from collect.providers.base import NOT_READ, Reply
 from collect.runners.chat import without_our_own
 from collect.runners.loop_clock import LoopClock
@@ -116,7 +116,7 @@ def after_a_stop(n_passes):
 
 def test_a_deadline_waits_for_what_has_arrived_and_for_nothing_else():
     assert after_a_stop(40) == 40
-    assert after_a_stop(10 * MOST_PASSES) is None
+    assert after_a_stop(10 * MAX_PASSES) is None
 
 
 LATE = Reply(failure_type="timeout", error_message="no complete answer within 10 s")

@@ -17,7 +17,7 @@ import uvloop
 
 from collect.http_client import Exchange, Target, WireError, WireTransport
 from collect.http_client.errors import (
-    MAX_BODY,
+    MAX_BODY_BYTES,
     BodyError,
     BodyTooLarge,
     ConnectError,
@@ -280,7 +280,7 @@ def test_a_request_that_the_server_worked_on_for_a_while_is_not_sent_twice(monke
 
 
 def test_a_connection_that_lay_idle_for_long_is_not_used(monkeypatch):
-    monkeypatch.setattr("collect.http_client.pool.REUSE_S", 0.05)
+    monkeypatch.setattr("collect.http_client.pool.MAX_IDLE_S", 0.05)
 
     async def go():
         pool = WireTransport()
@@ -483,7 +483,7 @@ def test_a_cut_keeps_what_had_arrived(raw, then, kind, kept):
 
 
 def test_a_body_that_says_it_is_too_large_is_not_even_read():
-    raw = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY + 1)
+    raw = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1)
     exchange, wrong, left = once(raw)
 
     assert isinstance(wrong, BodyTooLarge)
@@ -519,7 +519,7 @@ def test_a_server_that_compresses_unasked_is_read(coding, pack):
 
 
 def test_a_small_body_that_unpacks_to_a_huge_one_is_cut_off():
-    exchange, wrong, _ = once(encoded(b"gzip", gzip.compress(bytes(MAX_BODY * 3))))
+    exchange, wrong, _ = once(encoded(b"gzip", gzip.compress(bytes(MAX_BODY_BYTES * 3))))
 
     assert isinstance(wrong, BodyTooLarge)
     assert exchange.size == 0

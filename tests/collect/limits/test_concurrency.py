@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from collect.limits import LONGEST_HOLD_S, SHORTEST_ROUND, Limiter, Stopped
+from collect.limits import MAX_HOLD_S, MIN_ROUND_ANSWERS, Limiter, Stopped
 from collect.providers.base import Reply
 
 FINE = Reply(text="ok")
@@ -156,7 +156,7 @@ def test_one_place_always_stays():
     told = []
     limiter = Limiter(asyncio.Semaphore(4), 4, on_shrink=told.append)
     for _ in range(20):
-        learn(limiter, n_fine=0, n_refused=SHORTEST_ROUND)
+        learn(limiter, n_fine=0, n_refused=MIN_ROUND_ANSWERS)
     assert limiter.limit == 1
     assert told == [2, 1]
 
@@ -253,7 +253,7 @@ def held_back(n_fine, n_refused, retry_after_s=30.0):
 
 def test_a_server_that_says_how_long_to_stay_away_is_left_alone():
     assert 25 < held_back(n_fine=10, n_refused=10) <= 30
-    assert held_back(n_fine=10, n_refused=10, retry_after_s=9_999) <= LONGEST_HOLD_S
+    assert held_back(n_fine=10, n_refused=10, retry_after_s=9_999) <= MAX_HOLD_S
     assert held_back(n_fine=10, n_refused=10, retry_after_s=None) == 0
 
 

@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from collect.plan.changes import PARTS, earlier_plan, news_since
+from collect.plan.changes import PARTS, changes_since, earlier_plan
 from collect.plan.plan import make_plan
 
 
@@ -32,7 +32,7 @@ def keep(project, run_id="r1", started_at_ms=1000, suite_id="s", trials=None):
 
 
 def news(project):
-    return news_since(earlier_plan(project.root / "runs", "s"), plan(project))
+    return changes_since(earlier_plan(project.root / "runs", "s"), plan(project))
 
 
 def test_the_same_plan_is_the_same(stored):
@@ -41,9 +41,9 @@ def test_the_same_plan_is_the_same(stored):
     found = news(stored)
 
     assert found.since == "r1"
-    assert [(trial.kind, trial.why) for trial in found.trials] == [("same", ())] * 4
+    assert [(trial.kind, trial.reasons) for trial in found.trials] == [("same", ())] * 4
     assert [trial.key for trial in found.trials][:2] == [("m", "a", 1), ("m", "b", 1)]
-    assert found.gone == ()
+    assert found.removed == ()
     assert found.summary() == "4 same"
 
 
@@ -99,7 +99,7 @@ def test_what_the_plan_no_longer_has_is_gone(stored):
 
     found = news(stored)
 
-    assert found.gone == (("m", "b", 1), ("m", "b", 2))
+    assert found.removed == (("m", "b", 1), ("m", "b", 2))
     assert found.summary() == "2 same; 2 gone"
 
 
@@ -163,7 +163,7 @@ def test_every_part_can_be_the_reason(stored):
         keep(stored, f"with_{name}", trials=[changed])
         earlier = earlier_plan(stored.root / "runs", "s")
 
-        assert news_since(earlier, [row]).trials[0].why == (name,)
+        assert changes_since(earlier, [row]).trials[0].reasons == (name,)
         (stored.root / "runs" / f"with_{name}" / "config.json").unlink()
 
 
@@ -173,4 +173,4 @@ def test_fingerprints_of_another_version_are_not_compared_by_parts(stored):
     keep(stored, trials=[row.model_copy(update=other)])
 
     earlier = earlier_plan(stored.root / "runs", "s")
-    assert news_since(earlier, [row]).summary() == "1 changed: fingerprint version"
+    assert changes_since(earlier, [row]).summary() == "1 changed: fingerprint version"

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from collect.plan.estimate import TokensSeen, estimate
+from collect.plan.estimate import MeanTokens, estimate
 from collect.plan.plan import make_plan
 from schemas.config.prices import Price, PriceTable
 
@@ -89,14 +89,14 @@ def test_request_options_stand_above_the_settings(two_cases, name):
 
 
 def test_history_replaces_the_rule_of_thumb_case_by_case(two_cases):
-    (one,) = estimates(two_cases, history={("m", "a"): TokensSeen(130, 20)})
+    (one,) = estimates(two_cases, history={("m", "a"): MeanTokens(130, 20)})
 
     assert one.input_tokens == 2 * (130 + 101)
     assert (one.output_tokens_low, one.output_tokens_high) == (2 * 20, 2 * (20 + 50))
 
 
 def test_with_history_for_all_there_is_one_figure(two_cases):
-    history = {("m", "a"): TokensSeen(1, 1), ("m", "b"): TokensSeen(2, 2)}
+    history = {("m", "a"): MeanTokens(1, 1), ("m", "b"): MeanTokens(2, 2)}
     (one,) = estimates(two_cases, history=history)
 
     assert one.cost_low_nano_usd == one.cost_high_nano_usd == 6 * 1_000_000 + 6 * 2_000_000

@@ -11,7 +11,7 @@ from analyze.power.plan import PowerQuestion, plan_power
 from analyze.power.render import power_facts
 from analyze.query.session import open_session
 from analyze.stats.paired_rates import rate_difference
-from collect.plan.previous_runs import outcomes_seen
+from collect.plan.previous_runs import previous_outcomes
 from schemas.config.project import Thresholds
 from tests.support import kept_run, run_rows
 from tests.support.analyze_cli import call
@@ -182,7 +182,7 @@ def test_the_last_record_of_a_trial_counts_and_what_cannot_be_read_is_passed_ove
         odd = orjson.loads(run_rows.line_of(again)) | {"passed": "yes", "raw_output": [1]}
         log.write(orjson.dumps(odd | {"case_id": "c01", "case_hash": 7}) + b"\n")
         log.write(b'{"record_type":"result","model_id":"m","case_id"')
-    (run,) = outcomes_seen(project.root / "runs", "s", ["m"])
+    (run,) = previous_outcomes(project.root / "runs", "s", ["m"])
 
     assert run["m"].cases["c00"][1:3] == (3, 2)
     assert run["m"].cases["c01"][1:3] == (2, 2)
@@ -214,13 +214,13 @@ def test_no_more_runs_are_read_than_it_takes(night, project, monkeypatch):
         night(f"night_{number}", number)
     runs_dir = project.root / "runs"
 
-    assert len(outcomes_seen(runs_dir, "s", ["m"])) == 8, "nights are told by more than two"
-    monkeypatch.setattr("collect.plan.previous_runs.MOST_BYTES", 1)
-    assert len(outcomes_seen(runs_dir, "s", ["m"])) == 2
-    assert len(outcomes_seen(runs_dir, "s", ["m", "nobody"])) == 8
-    assert outcomes_seen(runs_dir, "s", ["m"], at_most=1) == []
-    assert outcomes_seen(runs_dir, "other", ["m"]) == []
-    assert outcomes_seen(runs_dir / "nowhere", "s", ["m"]) == []
+    assert len(previous_outcomes(runs_dir, "s", ["m"])) == 8, "nights are told by more than two"
+    monkeypatch.setattr("collect.plan.previous_runs.MAX_READ_BYTES", 1)
+    assert len(previous_outcomes(runs_dir, "s", ["m"])) == 2
+    assert len(previous_outcomes(runs_dir, "s", ["m", "nobody"])) == 8
+    assert previous_outcomes(runs_dir, "s", ["m"], at_most=1) == []
+    assert previous_outcomes(runs_dir, "other", ["m"]) == []
+    assert previous_outcomes(runs_dir / "nowhere", "s", ["m"]) == []
 
 
 def test_identical_repetitions_and_a_perfect_night_are_said(planned, night):

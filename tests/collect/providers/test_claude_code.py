@@ -416,7 +416,7 @@ def test_a_file_that_is_no_program_is_an_error(tmp_path, homes, content, mode):
 
 
 def test_a_command_that_never_stops_writing_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("collect.providers.claude_code.process.MOST_OUTPUT", 1_000_000)
+    monkeypatch.setattr("collect.providers.claude_code.process.MAX_OUTPUT_BYTES", 1_000_000)
     reply = run(ask(fake(tmp_path, "exec yes"), NOWHERE))
     assert (reply.failure_type, reply.accepted) == ("cli_error", False)
     assert "more than an answer can be" in reply.error_message

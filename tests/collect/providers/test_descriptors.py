@@ -121,17 +121,17 @@ def test_nobody_reads_to_the_end_and_nothing_is_said_of_it(made, words):
 
 def test_a_producer_without_an_end_stops_when_its_reader_has_gone(tmp_path):
     """In this process: the stream counts what it drops."""
-    from schemas.io.standard_streams import MOST_UNREAD, Outlet
+    from schemas.io.standard_streams import MAX_UNREAD_BYTES, Outlet
 
     reading, writing = os.pipe()
     os.close(reading)
     with Outlet(writing, is_data=True) as outlet:
         assert outlet.write(b"x" * 1_000) == 1_000
         with pytest.raises(BrokenPipeError):
-            outlet.write(b"x" * MOST_UNREAD)
+            outlet.write(b"x" * MAX_UNREAD_BYTES)
         assert outlet.write(b"x") == 1, "said once; the rest of the buffer is dropped"
     with Outlet(writing, is_data=False) as screen:
-        assert screen.write(b"x" * (2 * MOST_UNREAD)) == 2 * MOST_UNREAD
+        assert screen.write(b"x" * (2 * MAX_UNREAD_BYTES)) == 2 * MAX_UNREAD_BYTES
     os.close(writing)
 
 
@@ -192,7 +192,7 @@ def test_a_disk_that_refused_once_ends_the_run_although_it_took_the_rest(
         wire.stream(answers.stream_of("ok"))
 
     endpoint.script = script
-    monkeypatch.setattr("collect.execute.pipeline.SYNC_EVERY_S", 0.3)
+    monkeypatch.setattr("collect.execute.pipeline.SYNC_INTERVAL_S", 0.3)
     monkeypatch.setattr(os, "fsync", fsync)
     for number in range(12):
         project.case(f"c{number:02d}")

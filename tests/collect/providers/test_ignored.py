@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from collect.providers.base import Reply, Request, Usage
-from collect.providers.http import MOST_NOTES
+from collect.providers.http import MAX_NOTES
 from collect.providers.ignored_settings import (
     CUT,
     NO_PROMPT,
@@ -240,5 +240,5 @@ def test_a_server_with_another_name_in_every_answer_is_not_repeated_for_ever(end
 
     notes = asyncio.run(go())
 
-    assert len(notes) == MOST_NOTES
+    assert len(notes) == MAX_NOTES
     assert max(map(len, notes)) < 1_000

@@ -220,7 +220,7 @@ def test_cases_that_cannot_be_read_are_refused(run_dir, content, why):
 
 def test_a_file_that_unfolds_to_far_more_is_given_up_at_the_limit(run_dir, monkeypatch):
     limit = 1 << 20
-    monkeypatch.setattr("collect.run_folder.stored_inputs.MOST_CASE_BYTES", limit)
+    monkeypatch.setattr("collect.run_folder.stored_inputs.MAX_CASE_BYTES", limit)
     folded = zstandard.ZstdCompressor().compressobj()
     bomb = b"".join(folded.compress(b" " * limit) for _ in range(1 << 10)) + folded.flush()
     (run_dir / CASES_FILE).write_bytes(bomb)

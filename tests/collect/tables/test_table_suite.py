@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from collect.cli import app
-from collect.config.prompt_lists import COUNT_LIMIT, load_prompt_list
+from collect.config.prompt_lists import MAX_ENTRIES, load_prompt_list
 from collect.tables.prompts import MADE, NOT_HERE, validator_of
 from collect.tables.rows import KINDS
 from collect.tables.suite import write_table_suite
@@ -269,7 +269,7 @@ def test_every_problem_is_said_at_once(here):
 
 
 def test_a_table_of_a_million_rows_is_refused_with_its_limit(here):
-    said = refused("input,answer\n" + "a,4\n" * (COUNT_LIMIT + 1))
+    said = refused("input,answer\n" + "a,4\n" * (MAX_ENTRIES + 1))
     assert "data.csv:100002: holds more than 100,000 rows; take a part" in said
 
     with Path("big.csv").open("wb") as file:

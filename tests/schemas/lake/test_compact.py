@@ -178,7 +178,7 @@ def test_a_run_is_found_in_a_file_of_several_whatever_its_name(lake):
 
 
 def test_the_month_that_goes_on_is_left_alone_until_there_are_many_files(lake, monkeypatch):
-    monkeypatch.setattr(compact_module, "MOST_SMALL_FILES", 3)
+    monkeypatch.setattr(compact_module, "MAX_SMALL_FILES", 3)
     for run_id in ("a", "b", "c"):
         seal(lake, run_id, month="2026-02", batches=1)
     assert compact(lake, now_ms=NOW_MS) == Compacted()
@@ -203,7 +203,7 @@ def test_months_stay_apart_and_the_last_millisecond_counts(lake):
 
 
 def test_a_large_file_stays_as_it_is_and_none_is_made_too_large(lake, monkeypatch):
-    monkeypatch.setattr(compact_module, "LARGE_ROWS", 10)
+    monkeypatch.setattr(compact_module, "MAX_MERGED_ROWS", 10)
     seal(lake, "large", batches=1, n_rows=10)
     for run_id in "abcdef":
         seal(lake, run_id, batches=1, n_rows=4)
@@ -219,7 +219,7 @@ def test_a_large_file_stays_as_it_is_and_none_is_made_too_large(lake, monkeypatc
 
 
 def test_a_row_is_rewritten_a_few_times_however_often_small_files_follow(lake, monkeypatch):
-    monkeypatch.setattr(compact_module, "CHEAP_ROWS", 0)
+    monkeypatch.setattr(compact_module, "MAX_CHEAP_ROWS", 0)
     rewritten = 0
     for number in range(30):
         seal(lake, f"r{number:02d}", batches=2, n_rows=20)
@@ -234,7 +234,7 @@ def test_a_row_is_rewritten_a_few_times_however_often_small_files_follow(lake, m
 
 
 def test_row_groups_are_bounded_by_rows_and_by_bytes(lake, monkeypatch):
-    monkeypatch.setattr(rewrite, "GROUP_ROWS", 7)
+    monkeypatch.setattr(rewrite, "MAX_GROUP_ROWS", 7)
     for run_id in "abcd":
         seal(lake, run_id)
     compact(lake, now_ms=NOW_MS)
@@ -245,7 +245,7 @@ def test_row_groups_are_bounded_by_rows_and_by_bytes(lake, monkeypatch):
     assert groups == [9, 9, 6]
 
     seal(lake, "e")
-    monkeypatch.setattr(rewrite, "GROUP_BYTES", 1)
+    monkeypatch.setattr(rewrite, "MAX_GROUP_BYTES", 1)
     before = everything(lake)
     compact(lake, now_ms=NOW_MS)
     (path,) = live_files(lake, "results")
@@ -254,7 +254,7 @@ def test_row_groups_are_bounded_by_rows_and_by_bytes(lake, monkeypatch):
 
 
 def test_a_row_group_ends_as_soon_as_it_has_its_rows(lake, monkeypatch):
-    monkeypatch.setattr(rewrite, "GROUP_ROWS", 6)
+    monkeypatch.setattr(rewrite, "MAX_GROUP_ROWS", 6)
     for run_id in "abc":
         seal(lake, run_id)
     compact(lake, now_ms=NOW_MS)
@@ -428,7 +428,7 @@ def test_records_in_a_file_that_stays_are_superseded_too(lake, monkeypatch):
         as_layout_1(path)
     first, *_ = files_of(lake, "results", "a")
     sizes = {path: path.stat().st_size for path in live_files(lake, "results")}
-    monkeypatch.setattr(compact_module, "LARGE_ROWS", 41)
+    monkeypatch.setattr(compact_module, "MAX_MERGED_ROWS", 41)
 
     compact(lake, now_ms=NOW_MS)
 

@@ -10,7 +10,7 @@ from analyze.importers.base import write_run
 from analyze.importers.defaults import result_of
 from analyze.importers.originals import digest_of, hashes_of
 from analyze.lake.labels import label
-from analyze.lake.sync import has_news, problems_of, prune, sync
+from analyze.lake.sync import has_changes, problems_of, prune, sync
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
 from schemas.lake.bulk_load import read_whole
 from schemas.lake.compact import compact
@@ -124,7 +124,7 @@ def test_a_run_of_unfinished_trials_alone_is_a_run(runs_dir):
     synced = sync(runs_dir)
 
     assert (synced.n_runs, synced.problems) == (1, ())
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
     assert [row["case_id"] for row in rows(runs_dir, "plans")] == ["c1"]
 
 
@@ -156,7 +156,7 @@ def test_bad_lines_are_named_and_the_rest_is_kept(runs_dir):
     assert "results.jsonl:2: `" in first
     assert "results.jsonl:3: belongs to another run, 'x'" in second
     assert "torn line or not mirrored yet" in third
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
 
 
 def test_a_log_that_grew_is_read_anew_and_keeps_its_labels(runs_dir):
@@ -223,7 +223,7 @@ def test_many_imports_are_compacted_into_few_files(runs_dir):
     compact(lake, Manifest(lake))
 
     assert len(rows(runs_dir)) == 12
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
     assert sync(runs_dir).n_rows == 0
 
 
@@ -246,7 +246,7 @@ def test_a_folder_that_is_refused_is_named_by_its_record_and_taken_once_it_is_ri
     assert f"{folder / IMPORT_FILE}: " in problem
     assert said in problem
     assert problems_of(runs_dir, folder) == [problem]
-    assert not has_news(runs_dir)
+    assert not has_changes(runs_dir)
 
     (folder / IMPORT_FILE).write_bytes(good)
     assert sync(runs_dir).n_runs == 1

@@ -8,12 +8,12 @@ import pytest
 from schemas.base import SCHEMA_VERSION
 from schemas.lake.compact import compact
 from schemas.lake.layout import live_files
-from schemas.lake.manifest import FILES, RUNS, Manifest, RunSeen
+from schemas.lake.manifest import FILES, RUNS, Manifest, MirroredRun
 from schemas.lake.tables import files_of, parts_of
 from schemas.run import layout
 from tests.schemas.lake.test_compact import NOW_MS, counts, seal
 
-SEEN = RunSeen("a", 800, 5, ("line 3 is torn",), False)
+SEEN = MirroredRun("a", 800, 5, ("line 3 is torn",), False)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def lake(tmp_path):
 def test_what_is_saved_is_loaded_again(lake):
     manifest = Manifest(lake)
     manifest.runs["a"] = SEEN
-    manifest.runs["folder"] = RunSeen("b", 1, 2, is_pruned=True)
+    manifest.runs["folder"] = MirroredRun("b", 1, 2, is_pruned=True)
     manifest.refresh()
     manifest.save()
 
@@ -44,14 +44,14 @@ def test_what_others_saved_meanwhile_stays(lake):
     one.runs["a"] = SEEN
     one.runs["old"] = SEEN
     one.save()
-    other.runs["b"] = RunSeen("b", 1, 1)
+    other.runs["b"] = MirroredRun("b", 1, 1)
     other.refresh()
     other.save()
     del one.runs["old"]
     one.save()
 
     again = Manifest(lake)
-    assert again.runs == {"a": SEEN, "b": RunSeen("b", 1, 1)}
+    assert again.runs == {"a": SEEN, "b": MirroredRun("b", 1, 1)}
     assert len(again.names) == 16
 
 
@@ -92,7 +92,7 @@ def test_files_that_others_sealed_are_known_after_a_look(lake):
 
 def test_runs_whose_files_somebody_deleted_are_not_complete_any_more(lake):
     manifest = Manifest(lake)
-    manifest.runs = {"a": RunSeen("a", 1, 1), "b": RunSeen("b", 1, 1)}
+    manifest.runs = {"a": MirroredRun("a", 1, 1), "b": MirroredRun("b", 1, 1)}
     manifest.refresh()
     manifest.save()
     files_of(lake, "outputs", "b")[0].unlink()
@@ -128,7 +128,7 @@ def test_a_strange_file_is_damaged_and_the_rest_is_known(lake):
 
 def test_ten_thousand_runs_are_loaded_at_once(lake):
     manifest = Manifest(lake)
-    manifest.runs = {f"run-{n:05d}": RunSeen(f"run-{n:05d}", n, n) for n in range(10_000)}
+    manifest.runs = {f"run-{n:05d}": MirroredRun(f"run-{n:05d}", n, n) for n in range(10_000)}
     manifest.save()
 
     best = min(_seconds_to_load(lake) for _ in range(5))

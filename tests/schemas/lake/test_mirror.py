@@ -161,7 +161,7 @@ def test_a_long_integer_in_a_parsed_answer_stays_exact(run_dir, lake):
 
 
 def test_batches_are_sealed_while_the_run_goes_on(run_dir, lake, monkeypatch):
-    monkeypatch.setattr(mirror_module, "BATCH_ROWS", 2)
+    monkeypatch.setattr(mirror_module, "MAX_BATCH_ROWS", 2)
     write(run_dir, *(result_line(number) for number in range(5)))
     follower = RunMirror(run_dir, lake)
 
@@ -188,7 +188,7 @@ def test_a_crash_between_the_files_of_a_batch_doubles_nothing(run_dir, lake):
 def test_a_file_that_somebody_deleted_is_made_again_and_nothing_is_doubled(
     run_dir, lake, monkeypatch, table
 ):
-    monkeypatch.setattr(mirror_module, "BATCH_ROWS", 2)
+    monkeypatch.setattr(mirror_module, "MAX_BATCH_ROWS", 2)
     write(run_dir, *(result_line(number) for number in range(6)))
     mirror_run(run_dir, lake)
     live_files(lake, table)[1].unlink()
@@ -270,7 +270,7 @@ def take_back(run_dir, n_bytes):
 def test_a_run_does_not_go_on_with_a_log_that_is_shorter_than_the_lake(
     run_dir, lake, monkeypatch, n_bytes
 ):
-    monkeypatch.setattr(mirror_module, "BATCH_ROWS", 2)
+    monkeypatch.setattr(mirror_module, "MAX_BATCH_ROWS", 2)
     write(run_dir, *(result_line(number) for number in range(6)))
     mirror_run(run_dir, lake)
     take_back(run_dir, n_bytes)
@@ -312,7 +312,7 @@ def test_other_lines_in_place_of_those_in_the_lake_take_no_row_from_it(
 
 
 def test_long_answers_are_sealed_by_their_size(run_dir, lake, monkeypatch):
-    monkeypatch.setattr(mirror_module, "BATCH_BYTES", 20_000)
+    monkeypatch.setattr(mirror_module, "MAX_BATCH_BYTES", 20_000)
     write(run_dir, *(result_line(number, raw_output="x" * 9_000) for number in range(5)))
 
     follower = RunMirror(run_dir, lake)

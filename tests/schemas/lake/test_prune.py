@@ -8,7 +8,7 @@ import pytest
 from schemas.errors import LogLost
 from schemas.lake.compact import compact
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
-from schemas.lake.recover import prune, put_right, remove_part
+from schemas.lake.recover import prune, remove_cut_batches, remove_part
 from schemas.lake.tables import files_of, parts_of
 from schemas.lake.transaction import LakeBusy, lake_lock
 from tests.schemas.lake.test_compact import NOW_MS, as_layout_1, counts, globbed, n_files, seal
@@ -83,7 +83,7 @@ def test_what_was_cut_off_of_a_batch_leaves_a_file_of_several_runs(lake, tmp_pat
     remove_part(lake, "results", file, part)
     before = counts(lake)
 
-    done = put_right(lake, "a", log, is_growing=True)
+    done = remove_cut_batches(lake, "a", log, is_growing=True)
 
     assert done == Coverage(0, 400, 0, 4)
     after = counts(lake)
@@ -91,7 +91,7 @@ def test_what_was_cut_off_of_a_batch_leaves_a_file_of_several_runs(lake, tmp_pat
         assert before[table] - after[table] == Counter({"a": n_rows} if n_rows else {})
         assert [part.coverage.end for _, part in parts_of(lake, table, "a")] == [400]
     assert globbed(lake) == after
-    assert put_right(lake, "a", log, is_growing=True) == done
+    assert remove_cut_batches(lake, "a", log, is_growing=True) == done
 
 
 @pytest.mark.parametrize("is_compact", [False, True])
@@ -103,9 +103,9 @@ def test_a_stretch_that_its_log_does_not_hold_stays(lake, tmp_path, is_compact):
         compact(lake, now_ms=NOW_MS)
     before = counts(lake)
 
-    assert put_right(lake, "a", log, is_growing=False).end == 400
+    assert remove_cut_batches(lake, "a", log, is_growing=False).end == 400
     with pytest.raises(LogLost):
-        put_right(lake, "a", log, is_growing=True)
+        remove_cut_batches(lake, "a", log, is_growing=True)
 
     assert counts(lake) == before
 
@@ -114,7 +114,7 @@ def test_a_log_that_is_only_shorter_takes_nothing_out_of_a_file_of_several_runs(
     compact(lake, now_ms=NOW_MS)
     before = counts(lake)
 
-    done = put_right(lake, "a", tmp_path / "gone.jsonl", is_growing=False)
+    done = remove_cut_batches(lake, "a", tmp_path / "gone.jsonl", is_growing=False)
 
     assert done.end == 800
     assert counts(lake) == before
@@ -125,7 +125,7 @@ def test_leftovers_of_a_batch_go_and_the_rest_of_the_run_stays(lake, tmp_path):
     log = tmp_path / "results.jsonl"
     log.write_bytes((b"x" * 99 + b"\n") * 8)
 
-    assert put_right(lake, "a", log, is_growing=False).end == 400
+    assert remove_cut_batches(lake, "a", log, is_growing=False).end == 400
     assert counts(lake)["outputs"] == {"a": 3, "b": 6, "a-b-000001": 6}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.lake.compact import compact
 from schemas.lake.layout import INTENT, TABLE_NAMES, TRASH, Coverage, Intent, live_files
-from schemas.lake.recover import put_right
+from schemas.lake.recover import remove_cut_batches
 from schemas.lake.tables import parts_of
 from schemas.lake.transaction import lake_lock, swap
 from tests.schemas.lake.test_compact import (
@@ -106,7 +106,7 @@ def test_a_stretch_that_is_there_twice_is_kept_once(lake, tmp_path):
         again.write_bytes(file.path.read_bytes())
     assert counts(lake)["results"]["a"] == 9
 
-    assert put_right(lake, "a", log, is_growing=True) == Coverage(0, 800, 0, 8)
+    assert remove_cut_batches(lake, "a", log, is_growing=True) == Coverage(0, 800, 0, 8)
 
     assert counts(lake) == globbed(lake) == exact
     assert {table: len(parts_of(lake, table, "a")) for table in TABLE_NAMES} == {

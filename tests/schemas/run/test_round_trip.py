@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas.base import MOST
+from schemas.base import MAX_QUANTITY
 from schemas.config.validators import VALIDATORS
 from schemas.errors import UnmappedType
 from schemas.failures import AvailabilityStatus, TrialStatus
@@ -19,7 +19,7 @@ from schemas.io.arrow import arrow_schema, arrow_type, record_of, row_of
 from schemas.lake.tables import TABLES
 from schemas.run.result import CheckOutcome, CheckResult, Event, LakeColumns, Result
 
-BIG = st.integers(0, MOST)
+BIG = st.integers(0, MAX_QUANTITY)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 SLUG = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,9}", fullmatch=True)
 SHA = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
