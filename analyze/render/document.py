@@ -122,7 +122,7 @@ class Document:
     """Of a page; on a screen the first section comes first."""
     sections: Sequence[Section]
     level: int = 1
-    """Of the title among the headings of a page."""
+    """Of the title among the headings of a Markdown page."""
     width: int | None = None
     """Columns that sentences take on a screen; None: all there are."""
     is_flush: bool = False

@@ -1,30 +1,37 @@
-"""A document as HTML: elements without attributes but a class, and everything else as text."""
+"""A document as HTML: elements without attributes but a class, everything else as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
+from importlib.resources import files
 
 from analyze.render.document import Document, Facts, Item, Items, Lines, Part, Sentence, Table
 from analyze.render.text import Column, line_of
 
-HEAD = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>'
+HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+"""
 
 
 def html_page(document: Document) -> str:
-    """Return a document as a page of its own, without scripts or anything from elsewhere."""
-    return f"{HEAD}{_text(document.title)}</title>\n{html_fragment(document)}</html>\n"
+    """Return a document as a page of its own, without scripts or anything from elsewhere.
 
-
-def html_fragment(document: Document) -> str:
-    """Return a document as a part of a page."""
-    lines = [_heading(document.level, document.title)]
+    Its title is the first heading, wherever it stands among those of a Markdown page.
+    """
+    style = (files("analyze.render") / "document.css").read_text(encoding="utf-8")
+    lines = [_heading(1, document.title)]
     for section in document.shown("page"):
         body = [line for part in section.parts for line in _lines(part)]
         if section.title and body:
-            lines.append(_heading(document.level + 1 + section.depth, section.heading))
+            lines.append(_heading(2 + section.depth, section.heading))
         lines += body
-    return "\n".join(["<section>", *lines, "</section>"]) + "\n"
+    title = f"<title>{_text(document.title)}</title>"
+    head = f"{HEAD}{title}\n<style>\n{style}</style>\n</head>"
+    return "\n".join([head, "<body>", *lines, "</body>", "</html>"]) + "\n"
 
 
 def _heading(level: int, title: str) -> str:
@@ -44,12 +51,14 @@ def _lines(part: Part) -> Iterator[str]:
         case Items() | Facts():
             yield from _list(map(_item, part.points))
         case Table(columns, rows) if rows:
-            yield "<table>"
+            yield '<div class="wide"><table>'
             yield f"<thead>{_row(columns, [one.title for one in columns], 'th')}</thead>"
+            yield "<tbody>"
             yield from (_row(columns, row, "td") for row in rows)
-            yield "</table>"
+            yield "</tbody></table></div>"
         case Lines(lines, _, lead):
-            yield f"<p>{_text(lead)}</p>"
+            if lead:
+                yield f"<p>{_text(lead)}</p>"
             pasted = escape("\n".join(lines))
             yield f"<pre><code>{pasted}</code></pre>"
 

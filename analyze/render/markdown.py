@@ -48,7 +48,7 @@ def _lines(part: Part) -> list[str]:
             cells = [[as_text(cell) for cell in row] for row in rows]
             return markdown_rows([column.title for column in columns], cells)
         case Lines(lines, language, lead):
-            return [as_text(lead), "", f"```{language}", *lines, "```"]
+            return [*([as_text(lead), ""] if lead else []), f"```{language}", *lines, "```"]
     return []
 
 

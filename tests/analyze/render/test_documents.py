@@ -20,8 +20,13 @@ pytestmark = pytest.mark.usefixtures("warm_engines")
 NAME = "a|b <script>alert(1)</script>\n# c \x1b[31m`d`"
 
 ELEMENTS = {
-    *("html", "meta", "title", "section", "h1", "h2", "h3", "p", "ul", "li", "strong"),
-    *("table", "thead", "tr", "th", "td", "pre", "code"),
+    *("html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "ul", "li"),
+    *("strong", "div", "table", "thead", "tbody", "tr", "th", "td", "pre", "code"),
+}
+
+ATTRIBUTES = {
+    *(("lang", "en"), ("charset", "utf-8"), ("class", "n"), ("class", "wide")),
+    *(("name", "viewport"), ("content", "width=device-width, initial-scale=1")),
 }
 
 
@@ -58,7 +63,7 @@ def test_a_hostile_name_is_text_in_every_form(name):
     document = with_name(name)
     page = Seen(html_page(document))
     assert page.elements <= ELEMENTS
-    assert page.attributes <= {("lang", "en"), ("charset", "utf-8"), ("class", "n")}
+    assert page.attributes <= ATTRIBUTES
     markdown = markdown_page(document)
     assert not re.search(r"(?<!\\)[`\[~]|<", markdown)
     (row,) = [line for line in markdown.splitlines() if line.startswith("| ")][2:]
@@ -77,7 +82,8 @@ def test_a_section_without_anything_in_it_has_no_title_in_any_form():
     document = Document("Title", [Section([Items([]), Table((Column("a"),), [])], "nothing:")])
     assert on_screen(document) == ""
     assert markdown_page(document) == "# Title\n"
-    assert Seen(html_page(document)).elements == {"html", "meta", "title", "section", "h1"}
+    page = Seen(html_page(document)).elements
+    assert page == {"html", "head", "meta", "title", "style", "body", "h1"}
 
 
 def test_code_to_paste_is_the_same_lines_in_every_form():
@@ -88,6 +94,12 @@ def test_code_to_paste_is_the_same_lines_in_every_form():
         document
     )
     assert "\n".join(lines) in "".join(Seen(html_page(document)).texts)
+
+
+def test_code_without_a_lead_has_no_empty_paragraph_above_it():
+    document = Document("Title", [Section([Lines(["a"])])])
+    assert markdown_page(document) == "# Title\n\n```\na\n```\n"
+    assert "p" not in Seen(html_page(document)).elements
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +140,8 @@ def test_a_command_tells_the_same_in_every_form(hostile_runs, command):
     assert r"a\|b &lt;script&gt;" in markdown.out
     page = Seen(html.out)
     assert page.elements <= ELEMENTS
+    assert page.attributes <= ATTRIBUTES
+    assert "h1" in page.elements
     assert any("a|b <script>alert(1)</script>" in text for text in page.texts)
     assert "\x1b" not in screen.out + markdown.out + html.out + record.out
     assert json.loads(record.out)
