@@ -202,7 +202,7 @@ def _measured(
         work=work,
         process=process,
         endpoint=endpoint,
-        e2e_ms=spread([row["e2e_ms"] for row in rows if row["success"]]),
+        e2e_ms=spread([row["e2e_ms"] for row in rows if row["success"] and row["e2e_ms"]]),
         ttft_ms=spread([row["ttft_ms"] for row in rows if row["ttft_ms"] is not None]),
         clock_late_ms=quantile(late, 1.0),
         lost=work.n - len(records),

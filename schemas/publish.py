@@ -37,6 +37,7 @@ from schemas.output.regressions import Flaky, GateResult, Regressions
 from schemas.output.report import RunReport
 from schemas.output.route import RouteResult
 from schemas.output.summary import GroupSummary, RunSummary
+from schemas.registry import Registry
 from schemas.run.alias import Aliases
 from schemas.run.config import PlannedTrial, RunConfig
 from schemas.run.import_record import ImportRecord
@@ -164,6 +165,7 @@ def stale() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Write the files, or with `--check` report which are stale; return the exit code."""
+    Registry.has_packages = False
     if arguments == ["--check"]:
         problems = stale()
         sys.stderr.write("".join(f"{line}; run `make schemas`\n" for line in problems))

@@ -40,6 +40,9 @@ class Registry(Generic[Spec]):
             `module:attribute` where it is heavy.
     """
 
+    has_packages = True
+    """Whether parts of packages count; what is generated for everyone is of benchlake's own."""
+
     def __init__(self, kind: str, spec: type[Spec], own: Mapping[str, str | Spec]) -> None:
         self._group = f"{GROUPS}{kind}"
         self._spec = spec
@@ -109,7 +112,7 @@ class Registry(Generic[Spec]):
     @cached_property
     def _added(self) -> dict[str, list[EntryPoint]]:
         """Entry points of installed packages by name."""
-        if self._group not in _added_groups():
+        if not Registry.has_packages or self._group not in _added_groups():
             return {}
         from importlib.metadata import entry_points  # noqa: PLC0415 - 40 ms, and few have any
 

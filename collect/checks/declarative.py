@@ -26,7 +26,7 @@ NO_WORKSPACE = "no_workspace"
 HINDRANCES: Mapping[str, str] = MappingProxyType(
     {
         HOOKS_DISABLED: "python hooks are not part of this version",
-        NO_WORKSPACE: "it looks into a workspace, and an llm_probe trial has none",
+        NO_WORKSPACE: "it looks into a workspace, and a trial of this runner has none",
     }
 )
 """Reason of an outcome `error` to what people read."""

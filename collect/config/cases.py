@@ -322,8 +322,10 @@ def _unavailable(case: Case, notes: Notes) -> str | None:
         why.append(f"the {case.runner.type} runner is not part of this version")
         notes.add_unbuilt(why[-1], ("runner", "type"), SKIP_TRIALS)
     if case.input.turns and not runner.takes_turns:
-        advice = "write them as `messages`"
-        notes.add_problem("only openclaw cases have turns", ("input", "turns"), advice=advice)
+        kinds = ", ".join(kind for kind in RUNNERS if RUNNERS[kind].takes_turns)
+        advice = f"write them as `messages`; turns are for {kinds}"
+        what = f"the {case.runner.type} runner takes no turns"
+        notes.add_problem(what, ("input", "turns"), advice=advice)
     if case.input.context.llm_probe.tools:
         key = ("input", "context", "llm_probe", "tools")
         instead = "ask for the command in the prompt and use `expected_tool_calls`"

@@ -12,8 +12,8 @@ class RunnerKind:
     """What is known of a runner before anybody is asked."""
 
     opens: str
-    """`module:attribute` of what opens it for a model, called with the model and a
-    `collect.runners.base.Loan`; loaded where a trial wants it. Empty: not part of this version."""
+    """`module:attribute` of what opens it, called with a model and a RunnerContext of
+    collect.runners.base; loaded where a trial wants it. Empty: not part of this version."""
     asks_once: bool = False
     """A trial is one request, of the case's messages alone."""
     warms_up: bool = False

@@ -29,7 +29,7 @@ from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
-from collect.runners.base import Execution, Loan, mistaken, now_ms
+from collect.runners.base import Execution, RunnerContext, mistaken, now_ms
 from collect.runners.loop_clock import LoopClock
 from collect.tools import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
@@ -123,7 +123,7 @@ class Pipeline:
         self._meanwhile = meanwhile
         self._servers = servers
         self._clock = LoopClock()
-        self._loan = Loan(log.run_dir, self._clock, CompletionQueue())
+        context = RunnerContext(log.run_dir, self._clock, CompletionQueue())
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
         self._elapsed_ms = finished.elapsed_ms
@@ -140,7 +140,7 @@ class Pipeline:
             trials_of=self._trials_of,
             cases=spec.cases,
             hooks=Hooks(
-                open_runner=lambda kind, model: load_object(RUNNERS[kind].opens)(model, self._loan),
+                open_runner=lambda kind, model: load_object(RUNNERS[kind].opens)(model, context),
                 before_model=around.before_model,
                 after_model=around.after_model,
                 throttled=self._throttled,
@@ -148,7 +148,7 @@ class Pipeline:
                 unreachable_reason=self._absence_reason,
             ),
             max_concurrency=spec.policy.max_concurrency,
-            completions=self._loan.completions,
+            completions=context.completions,
             budget=Budget(spec.max_cost_usd, spec.models, finished.spent_usd),
         )
 

@@ -100,8 +100,8 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
-class Loan:
-    """What a run lends to its runners."""
+class RunnerContext:
+    """What the runners of a run share."""
 
     run_dir: Path
     clock: LoopClock

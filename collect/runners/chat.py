@@ -14,7 +14,7 @@ from collect.limits import Slot, with_retries
 from collect.plan.fingerprint import seed_of
 from collect.providers import provider_of
 from collect.providers.base import NOT_READ, Outcome, Prepared, Reply, Request
-from collect.runners.base import Execution, Loan, Trace, now_ms, unsent_execution
+from collect.runners.base import Execution, RunnerContext, Trace, now_ms, unsent_execution
 from collect.runners.loop_clock import boot_clock_s
 from schemas.run.config import PlannedTrial
 
@@ -42,13 +42,13 @@ STOOD_STILL = (
 class LlmProbe:
     """Asks one model; holds its connections for the whole run."""
 
-    def __init__(self, model: ResolvedModel, loan: Loan) -> None:
+    def __init__(self, model: ResolvedModel, context: RunnerContext) -> None:
         key = key_of(model)
         self._model = model
-        self._clock = loan.clock
+        self._clock = context.clock
         is_keyless = model.key_required and model.api_key_env and not key
         self._keyless = f"environment variable {model.api_key_env} is not set" if is_keyless else ""
-        self._provider = provider_of(model, key or None, loan.completions)
+        self._provider = provider_of(model, key or None, context.completions)
         self._stood_still = self._said_stood_still = False
 
     async def aclose(self) -> None:

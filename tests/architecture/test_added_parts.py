@@ -370,6 +370,14 @@ def paths(tmp_path, name, **entries):
     installed(tmp_path, {"name": name, "version": "1.0"}, {"benchlake.paths": entries})
 
 
+def test_what_is_generated_for_everyone_is_of_our_own_parts(path):
+    done = subprocess.run(
+        [sys.executable, "-m", "schemas.publish", "--check"],
+        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_part_of_our_own_is_never_replaced(registry, tmp_path):
     paths(tmp_path, "bad", own="nowhere:AT_ALL", b="tests.support.paths:ROOT", a="os:sep")
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from analyze.commands import COMMANDS as ANALYZE
+from collect.cli import app as COLLECT
 from collect.config.agents import load_agent_file
 from collect.config.cases import load_case
 from collect.config.evaluation import load_evaluation_profile
@@ -27,8 +28,14 @@ PAGES = [
     ROOT / "configs" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+
+
+def name_of(command):
+    return command.name or command.callback.__name__
+
+
 COMMANDS = {
-    "collect": ("run", "plan", "demo", "init", "validate", "schema", "doctor", "restore"),
+    "collect": tuple(name_of(command) for command in COLLECT.registered_commands),
     "analyze": ANALYZE.names,
 }
 SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")

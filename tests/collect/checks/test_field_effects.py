@@ -18,7 +18,7 @@ from collect.execute.spec import RunRequest, new_spec, run_config_of
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Limiter
 from collect.plan.plan import make_plan
-from collect.runners.base import Loan
+from collect.runners.base import RunnerContext
 from collect.runners.chat import LlmProbe
 from collect.runners.loop_clock import LoopClock
 from schemas.config.checks import DeterministicCheck
@@ -166,8 +166,8 @@ class World:
         trials = [one for one in make_plan(inputs, "r") if one.case_id == inputs.cases[0].case_id]
 
         async def ask():
-            loan = Loan(self.project.root, LoopClock(), CompletionQueue())
-            runner = LlmProbe(inputs.models[0], loan)
+            context = RunnerContext(self.project.root, LoopClock(), CompletionQueue())
+            runner = LlmProbe(inputs.models[0], context)
             place = await Limiter(asyncio.Semaphore(1), 1).enter()
             trial = trials[0].model_copy(update={"repetition": 2})
             await runner.run(trial, inputs.cases[0], place)

@@ -155,7 +155,7 @@ def test_names_that_begin_like_them_are_not_refused(project, written):
                     "turns": [{"role": "user", "content": "y"}],
                 }
             },
-            "only openclaw cases have turns",
+            "the llm_probe runner takes no turns; write them as `messages`; turns are for openclaw",
         ),
     ],
 )

@@ -147,11 +147,11 @@ def of_openclaw(trace):
     }
 
 
-def of_claude_runner(model, loan):
+def of_claude_runner(model, context):
     return Recorded(of_claude)
 
 
-def of_openclaw_runner(model, loan):
+def of_openclaw_runner(model, context):
     return Recorded(of_openclaw)
 
 

@@ -14,9 +14,9 @@ from collect.runners.base import Execution, Trace, now_ms
 class Crew:
     """Runs the trials of one model."""
 
-    def __init__(self, model, loan):
+    def __init__(self, model, context):
         """Take what every runner is given."""
-        self._run_dir = loan.run_dir
+        self._run_dir = context.run_dir
         self._folder = Path("workspaces", model.model_id)
 
     async def run(self, trial, case, place):
