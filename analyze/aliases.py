@@ -20,6 +20,7 @@ from analyze.query.run_ref import MAX_NAMED, require_suite
 from analyze.render.numbers import moment, whole
 from analyze.render.text import UNLIMITED, Column, line_of, table
 from schemas.errors import ConfigError, Problem, nearest, runs_flag
+from schemas.lake import Join, join, read_aliases, remove_alias
 from schemas.run.alias import Alias, Aliases, Rename
 
 if TYPE_CHECKING:
@@ -86,8 +87,6 @@ def join_cases(session: Session, suite_id: str, old: str, new: str) -> bool:
         if old != new:
             _require_one_case(written, suite_id, old, new)
     with disk_errors(session.lake, UNCHANGED):
-        from analyze.lake.aliases import Join, join  # noqa: PLC0415 - loads pyarrow
-
         return join(session.lake, suite_id, [Join(old, new)], "person") > 0
 
 
@@ -100,8 +99,6 @@ def separate_cases(session: Session, suite_id: str, old: str, new: str) -> None:
         AnalyzeError: the lake cannot be written.
     """
     require_suite(session, suite_id)
-    from analyze.lake.aliases import read_aliases, remove_alias  # noqa: PLC0415 - as above
-
     row = read_aliases(session.lake).get((suite_id, old))
     if row is None or new not in (row.joined_to, row.case_id):
         is_to = None if row is None else row.joined_to
@@ -123,8 +120,6 @@ def list_aliases(session: Session, suite_id: str) -> Aliases:
         ConfigError: there is no such suite.
         ViewError: the lake cannot be read.
     """
-    from analyze.lake.aliases import read_aliases  # noqa: PLC0415 - as above
-
     require_suite(session, suite_id)
     known = sorted(read_aliases(session.lake).items())
     rows = [row for (suite, _), row in known if suite == suite_id]

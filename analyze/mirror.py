@@ -17,11 +17,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from analyze.lake.quarantine import set_aside
 from analyze.summary.summarize import summarize_run, write_files
 from schemas.errors import BenchError, DamagedFile, display_path
-from schemas.lake.layout import lake_of
-from schemas.lake.manifest import Manifest
+from schemas.lake import Lake, lake_of, set_aside
 from schemas.lake.writer import RunMirror
 from schemas.output.summary import RunSummary
 
@@ -90,9 +88,9 @@ class Follower:
 
         Other runs' rows are made again by the next sync.
         """
-        manifest = Manifest(self._lake)
-        aside = set_aside(self._lake, manifest, [damaged])
-        manifest.save()
+        lake = Lake(self._lake)
+        aside = set_aside(lake, [damaged])
+        lake.save()
         for one in aside:
             _say(f"{display_path(self._lake / one.name)}: {one.found}; it is kept as {one.kept_as}")
         if not aside:

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from analyze.lake.find_changes import (
@@ -28,6 +26,7 @@ from analyze.lake.find_changes import (
 from schemas.errors import BenchError, DamagedFile
 from schemas.io.arrow import record_of
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
+from schemas.lake.footer import parts_of
 from schemas.lake.layout import (
     BATCH_TABLES,
     NO_COVERAGE,
@@ -40,8 +39,9 @@ from schemas.lake.layout import (
 from schemas.lake.log_coverage import holds, tail_before
 from schemas.lake.manifest import Manifest, MirroredRun
 from schemas.lake.recover import prune, remove_part
+from schemas.lake.rewrite import rows_of_part
 from schemas.lake.rows import run_table
-from schemas.lake.tables import RunRow, files_of, reading
+from schemas.lake.tables import RunRow
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
 from schemas.lake.writer import LakeWriter, RunMirror
 from schemas.run.config import PlannedTrial
@@ -287,12 +287,12 @@ def seal_row(lake: Path, row: RunRow) -> None:
 
 def latest_row(lake: Path, run_id: str) -> RunRow | None:
     """Return the row of a run that counts; None when the lake does not know it."""
-    rows: list[RunRow] = []
-    for path in files_of(lake, "runs", run_id):
-        with reading(path), pq.ParquetFile(path) as file:
-            table = file.read()
-        mine = table.filter(pc.equal(table["run_id"], run_id))
-        rows += [record_of(RunRow, row) for row in mine.to_pylist()]
+    rows = [
+        record_of(RunRow, row)
+        for file, part in parts_of(lake, "runs", run_id)
+        for table in rows_of_part(file, part)
+        for row in table.to_pylist()
+    ]
     return max(rows, key=lambda row: row.recorded_at_ms, default=None)
 
 

@@ -21,11 +21,10 @@ from pathlib import Path
 
 import orjson
 
-from analyze.lake.aliases import sync_aliases
 from analyze.lake.find_changes import Progress, Synced, changed, with_known_problems
 from analyze.lake.load_group import LoadedGroup, load_group
-from analyze.lake.quarantine import SetAside, sentences, set_aside
 from schemas.errors import AnalyzeError, DamagedFile
+from schemas.lake import SetAside, sentences, set_aside, sync_aliases
 from schemas.lake.bulk_load import drop_cut_off
 from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of
@@ -154,7 +153,7 @@ def bring_in(
     while True:
         refreshed = manifest.refresh()
         if bad := [*damaged, *refreshed.damaged]:
-            moved = set_aside(lake, manifest, bad)
+            moved = set_aside(manifest, bad)
             aside += moved
             _expect(manifest, moved, expected)
             manifest.save()
@@ -254,7 +253,7 @@ def _n_held(manifest: Manifest, table: str, run_id: str) -> int:
 
 def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
     """Join what prompt lists were called before; return what was wrong with that."""
-    from analyze.lake.prompt_list_ids import join_prefixed  # noqa: PLC0415 - loads the engine
+    from analyze.lake.content_ids import join_prefixed  # noqa: PLC0415 - loads the engine
 
     try:
         join_prefixed(runs_dir, run_ids)

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import duckdb
 
-from analyze.lake.left_out import without_left_out
 from schemas.errors import DamagedFile, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
 from schemas.lake import (
@@ -139,7 +138,7 @@ def fill(
             some = None if table == ALIASES else months  # by when they were made, not by run
             files = [
                 path
-                for path in without_left_out(live_files(lake, table, some))
+                for path in live_files(lake, table, some)
                 if table == ALIASES or run_id is None or may_hold(path, run_id)
             ]
             listed += files
@@ -160,8 +159,8 @@ def _read_names(
     listed: list[Path],
 ) -> bool:
     """Note which cases have a newer id than their run wrote; return whether any has."""
-    aliases = without_left_out(live_files(lake, ALIASES))
-    plans = without_left_out(live_files(lake, "plans", months)) if aliases else []
+    aliases = live_files(lake, ALIASES)
+    plans = live_files(lake, "plans", months) if aliases else []
     listed += [*aliases, *plans]
     if not plans:
         return False

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from schemas.errors import DamagedFile, counted, display_path, printable, runs_flag
 from schemas.io.files import READ_ONLY
+from schemas.lake import Lake, find_damaged, leave_out
 
 if TYPE_CHECKING:
     from analyze.lake.find_changes import Synced
-    from schemas.lake.manifest import Manifest
 
 LineProgress = Callable[[str], None]
 """Takes a line for the user."""
@@ -42,16 +42,11 @@ def settle(lake: Path, *, writes: bool, progress: LineProgress | None = None) ->
         BenchError: another process is at the lake.
         OSError: the lake cannot be written, for another reason than that it must not be.
     """
-    from analyze.lake.left_out import is_left_out  # noqa: PLC0415 - only after an error
-    from analyze.lake.quarantine import find_damaged  # noqa: PLC0415 - loads pyarrow
-    from schemas.lake.manifest import Manifest  # noqa: PLC0415
-
-    manifest = Manifest(lake)
-    found = find_damaged(lake, manifest)
-    found = [one for one in found if one.path.is_file() and not is_left_out(one.path)]
+    opened = Lake(lake)
+    found = [one for one in find_damaged(opened) if one.path.is_file()]
     say = progress or on_stderr
     is_done = writes and _set_aside(lake, found, say)
-    return bool(found) and (is_done or _left_out(manifest, found, say))
+    return bool(found) and (is_done or _left_out(opened, found, say))
 
 
 def report_quarantined(synced: Synced, progress: Callable[[str], None]) -> None:
@@ -77,14 +72,12 @@ def _set_aside(lake: Path, found: Sequence[DamagedFile], progress: LineProgress)
     return not synced.read_only
 
 
-def _left_out(manifest: Manifest, found: Sequence[DamagedFile], progress: LineProgress) -> bool:
-    from analyze.lake.left_out import leave_out  # noqa: PLC0415
-
+def _left_out(lake: Lake, found: Sequence[DamagedFile], progress: LineProgress) -> bool:
     new = frozenset(leave_out(one.path for one in found))
-    again = shlex.join(["analyze", "sync", *runs_flag(manifest.lake.parent)])
+    again = shlex.join(["analyze", "sync", *runs_flag(lake.lake.parent)])
     for one in found:
         if one.path in new:
-            file = manifest.file(one.path.relative_to(manifest.lake).as_posix())
+            file = lake.file(one.path.relative_to(lake.lake).as_posix())
             n_rows = file.n_rows if file is not None else 0
             what = f" ({counted(n_rows, 'row')} of {one.path.parent.parent.name})" * bool(n_rows)
             progress(

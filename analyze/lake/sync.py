@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from analyze.lake.alias_file import is_in_lake
 from analyze.lake.find_changes import Progress, Synced, changed, with_known_problems
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
 from schemas.io.own_files import locked
+from schemas.lake import are_aliases_in_lake
 from schemas.lake.layout import (
     TABLE_NAMES,
     TRASH,
@@ -36,7 +36,7 @@ def has_changes(runs_dir: Path) -> bool:
     lake = lake_of(runs_dir)
     if changed(run_folders(runs_dir), Manifest(lake)):
         return True
-    return not (is_as_left(lake) and is_in_lake(lake))
+    return not (is_as_left(lake) and are_aliases_in_lake(lake))
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def _is_tidy(manifest: Manifest) -> bool:
     if moving(intent_text(lake)) is not None or any(map(_is_old, (lake / TRASH).glob("*"))):
         return False
     there = (name for table in TABLE_NAMES for name in live_paths(lake, table))
-    return set(there) == manifest.names and is_as_left(lake) and is_in_lake(lake)
+    return set(there) == manifest.names and is_as_left(lake) and are_aliases_in_lake(lake)
 
 
 def _is_old(trashed: Path) -> bool:

@@ -9,7 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.lake.footer import LAYOUT, holds_run
+from schemas.lake.aliases import (
+    Join,
+    are_aliases_in_lake,
+    join,
+    read_aliases,
+    remove_alias,
+    sync_aliases,
+)
+from schemas.lake.footer import LAYOUT, holds_run, parts_of
 from schemas.lake.layout import (
     ALIASES,
     TABLE_NAMES,
@@ -17,6 +25,7 @@ from schemas.lake.layout import (
     covered_until,
     lake_columns,
     lake_of,
+    leave_out,
     live_files,
     may_hold,
     month_of,
@@ -24,6 +33,7 @@ from schemas.lake.layout import (
 )
 from schemas.lake.log_coverage import LakeLog, require_log, size_of, tail_before
 from schemas.lake.manifest import Manifest
+from schemas.lake.quarantine import SetAside, find_damaged, sentences, set_aside
 
 if TYPE_CHECKING:
     from schemas.lake.bulk_load import WholeRun
@@ -33,18 +43,29 @@ __all__ = [
     "ALIASES",
     "LAYOUT",
     "TABLE_NAMES",
+    "Join",
     "Lake",
     "LakeColumn",
     "LakeLog",
+    "SetAside",
+    "are_aliases_in_lake",
+    "find_damaged",
     "holds_run",
+    "join",
     "lake_columns",
     "lake_of",
+    "leave_out",
     "live_files",
     "may_hold",
     "month_of",
+    "read_aliases",
     "read_whole",
+    "remove_alias",
     "require_log",
     "require_own_lake",
+    "sentences",
+    "set_aside",
+    "sync_aliases",
 ]
 
 
@@ -57,8 +78,6 @@ class Lake(Manifest):
         Raises:
             SchemaError: a file that bears the run's name cannot be read.
         """
-        from schemas.lake.tables import parts_of
-
         covered = covered_until(part for _, part in parts_of(self.lake, "results", run_id))
         is_longer = covered.end <= size_of(log)
         return not covered.end or (is_longer and covered.tail == tail_before(log, covered.end))

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
+from schemas.lake.footer import read_lake_file
 from schemas.lake.layout import TABLE_NAMES, Coverage, LakeFile, Part, month_of, whole_batches
 from schemas.lake.manifest import Manifest
 from schemas.lake.rewrite import Unfit, rewriting
-from schemas.lake.tables import read_lake_file
 from schemas.lake.transaction import LakeBusy, empty_trash, is_locked, lake_lock, swap
 
 MAX_SMALL_FILES = 64

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from schemas.io.arrow import record_of
+from schemas.lake.footer import parts_of
 from schemas.lake.layout import BATCH_TABLES
 from schemas.lake.log_coverage import LakeLog, holds
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows import output_hash
-from schemas.lake.tables import parts_of
 from schemas.lake.writer import RunMirror
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import OUTPUT_FIELDS, Event, Result

@@ -12,6 +12,9 @@ it was only copied.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import functools
 import os
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -20,10 +23,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from schemas.errors import DamagedFile, UnknownVersion, counted
+from schemas.errors import DamagedFile, SchemaError, UnknownVersion, counted, printable
 from schemas.io.own_files import open_own_file
 from schemas.lake.layout import (
-    ONE_RUN,
     Coverage,
     LakeFile,
     Part,
@@ -39,6 +41,7 @@ LAYOUT = 2
 """Of the files we write; 1 had one run a file and results without `supersedes`."""
 
 MAGIC = b"PAR1"
+NO_PARQUET = "is no Parquet file, or the end of one is missing"
 NUM_ROWS, KEY_VALUES = 3, 5
 """Fields of `FileMetaData`."""
 
@@ -51,15 +54,57 @@ I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(4, 13)
 CHUNK_BYTES = 2**20
 
 
-def parts_in(
-    lake: Path, table: str, run_id: str, months: Collection[str] | None = None
-) -> list[tuple[LakeFile, Part]]:
-    """Return the parts of a run with the live files they are in; as `schemas.lake.tables.parts_of`.
+OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.EIO, errno.EINVAL})
+"""Errors that speak of the one file that was opened, and of no other."""
 
-    Only `months` such as `2026-02` are looked through; None: all.
+
+@contextlib.contextmanager
+def reading(path: Path, *errors: type[Exception]) -> Iterator[None]:
+    """Turn what the disk, and an engine by errors of its own, say of a file into one that names it.
 
     Raises:
-        UnknownVersion: a newer benchlake wrote a file that bears the run's name.
+        FileNotFoundError: it was moved away.
+        DamagedFile: it cannot be read.
+        OSError: nothing can be read at the moment, as when too many files are open.
+    """
+    known: tuple[type[Exception], ...] = (OSError, *errors)
+    try:
+        yield
+    except MemoryError:
+        raise  # Arrow's error of its own is one, and says nothing of the file
+    except known as exc:
+        number = getattr(exc, "errno", None)
+        if isinstance(exc, OSError) and number is not None and number not in OF_THE_FILE:
+            raise
+        said = getattr(exc, "strerror", None) or printable(str(exc).partition("\n")[0])
+        found = f"cannot be read ({said})"
+        if path.is_file() and not path.stat().st_size:
+            found = "is empty"
+        elif "magic bytes" in str(exc):
+            found = NO_PARQUET
+        raise DamagedFile(path, found) from exc
+
+
+def parts_of(
+    lake: Path,
+    table: str,
+    run_id: str,
+    months: Collection[str] | None = None,
+    *,
+    passes_damage: bool = False,
+) -> list[tuple[LakeFile, Part]]:
+    """Return the parts of a run with the live files they are in.
+
+    Args:
+        lake: the lake's folder.
+        table: such as `results`.
+        run_id: the run.
+        months: such as `2026-02`: only these are looked through; None: all.
+        passes_damage: of what cannot be read by anybody nothing is said.
+
+    Raises:
+        DamagedFile: a file that bears the run's name is not one of ours.
+        UnknownVersion: a newer benchlake wrote it.
     """
 
     def read() -> list[tuple[LakeFile, Part]]:
@@ -68,11 +113,10 @@ def parts_in(
             if not may_hold(path, run_id):
                 continue
             try:
-                file = read_footer(lake, path)
-            except DamagedFile:
-                continue  # the mirror sets it aside; its rows cannot be read by anybody
-            except UnknownVersion:
-                if ONE_RUN.fullmatch(path.name):
+                file = _read_once(path, path.stat().st_mtime_ns)
+            except SchemaError as exc:
+                is_passed = passes_damage and isinstance(exc, DamagedFile)
+                if path.name.startswith(f"{run_id}-") and not is_passed:
                     raise
                 continue
             found += [(file, part) for part in file.parts if part.run_id == run_id]
@@ -82,34 +126,42 @@ def parts_in(
 
 
 def holds_run(lake: Path, run_id: str, months: Collection[str] | None = None) -> bool:
-    """Return whether a lake holds rows of a run, in `months` or any; raises as `parts_in`."""
-    return any(parts_in(lake, table, run_id, months) for table in ("plans", "runs", "results"))
+    """Return whether a lake holds rows of a run, in `months` or any; raises as `parts_of`."""
+    tables = ("plans", "runs", "results")
+    return any(parts_of(lake, table, run_id, months, passes_damage=True) for table in tables)
 
 
-def read_footer(lake: Path, path: Path) -> LakeFile:
+def read_lake_file(path: Path) -> LakeFile:
     """Return what a sealed file says about itself.
 
     Raises:
-        FileNotFoundError: a compaction moved it away.
+        FileNotFoundError: a compaction moved it away; list again.
         DamagedFile: it is no Parquet file, or not one of ours.
         UnknownVersion: a newer benchlake wrote it.
     """
-    with open_own_file(lake, path.relative_to(lake).as_posix()) as file:
+    lake = path.parents[2]
+    with reading(path), open_own_file(lake, path.relative_to(lake).as_posix()) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 8))
         length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
         if magic != MAGIC or length + 8 > size:
-            raise DamagedFile(path, "is no Parquet file, or the end of one is missing")
+            raise DamagedFile(path, NO_PARQUET if size else "is empty")
         file.seek(size - 8 - length)
         footer = file.read(length)
     try:
         facts, n_rows = _Footer(footer).facts()
     except (IndexError, ValueError) as exc:
         raise DamagedFile(path, "cannot be read (its footer)") from exc
-    return sealed_file(path, facts, n_rows)
+    return _sealed_file(path, facts, n_rows)
 
 
-def sealed_file(path: Path, facts: Mapping[str, str], n_rows: int) -> LakeFile:
+@functools.lru_cache(maxsize=256)
+def _read_once(path: Path, changed_ns: int) -> LakeFile:  # noqa: ARG001
+    """Return the same of a file of several runs, which is asked for every run there is."""
+    return read_lake_file(path)
+
+
+def _sealed_file(path: Path, facts: Mapping[str, str], n_rows: int) -> LakeFile:
     """Return a sealed file from the texts in its metadata.
 
     Raises:
@@ -143,10 +195,10 @@ def _parts(facts: Mapping[str, str], layout: int, n_rows: int) -> tuple[Part, ..
         start, end, before, after = (int(number) for number in facts[PREFIX + "coverage"].split())
         coverage = Coverage(start, end, before, after, facts.get(PREFIX + "tail", ""))
         return (Part(facts[PREFIX + "run_id"], coverage, n_rows),)
-    return tuple(part_of(row) for row in orjson.loads(facts[PREFIX + "parts"]))
+    return tuple(_part_of(row) for row in orjson.loads(facts[PREFIX + "parts"]))
 
 
-def part_of(stored: Mapping[str, Any]) -> Part:
+def _part_of(stored: Mapping[str, Any]) -> Part:
     """Return a part from its stored form."""
     facts = dict(stored)
     run_id, n_rows = facts.pop("run_id"), facts.pop("n_rows")

@@ -137,7 +137,37 @@ def live_files(lake: Path, table: str, months: Collection[str] | None = None) ->
         path
         for name, path in live_paths(lake, table).items()
         if months is None or name.split("/")[1].removeprefix("month=") in months
+        if not (_left_out and is_left_out(path))
     ]
+
+
+_left_out: dict[str, tuple[int, ...]] = {}
+"""Absolute path to size and time of a damaged file; another file by the same name is read."""
+
+
+def leave_out(paths: Iterable[Path]) -> list[Path]:
+    """Let readers of this process go on without some files of a lake that it may not write.
+
+    Returns:
+        Those that are new to it.
+    """
+    new = [path for path in paths if not is_left_out(path) and _size_and_time(path)]
+    _left_out.update((str(path.absolute()), _size_and_time(path)) for path in new)
+    return new
+
+
+def is_left_out(path: Path) -> bool:
+    """Return whether readers go on without a file."""
+    known = _left_out.get(str(path.absolute()))
+    return known is not None and known == _size_and_time(path)
+
+
+def _size_and_time(path: Path) -> tuple[int, ...]:
+    try:
+        facts = path.stat()
+    except OSError:
+        return ()
+    return facts.st_size, facts.st_mtime_ns
 
 
 def live_paths(lake: Path, table: str) -> dict[str, Path]:

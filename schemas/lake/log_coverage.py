@@ -14,7 +14,7 @@ from pathlib import Path
 
 from schemas.errors import LogLost, counted
 from schemas.io.own_files import open_own_file
-from schemas.lake.footer import parts_in
+from schemas.lake.footer import parts_of
 from schemas.lake.layout import BATCH_TABLES, Coverage, Part, lake_of, month_of
 from schemas.run.layout import LOG
 
@@ -73,7 +73,10 @@ def require_log(run_dir: Path, started_at_ms: int) -> None:
         SchemaError: a file of the lake that bears the run's name cannot be read.
     """
     lake, months = lake_of(run_dir.parent), (month_of(started_at_ms),)
-    parts = {table: parts_in(lake, table, run_dir.name, months) for table in BATCH_TABLES}
+    parts = {
+        table: parts_of(lake, table, run_dir.name, months, passes_damage=True)
+        for table in BATCH_TABLES
+    }
     n_rows = sum(part.n_rows for _, part in parts["results"])
     require_held(run_dir / LOG, [one for held in parts.values() for _, one in held], n_rows)
 

@@ -20,7 +20,7 @@ import orjson
 from schemas.errors import DamagedFile, SchemaError
 from schemas.io.files import write_whole
 from schemas.io.own_files import locked
-from schemas.lake.footer import Checksum, checksum_of, looks_unchanged
+from schemas.lake.footer import Checksum, checksum_of, looks_unchanged, read_lake_file
 from schemas.lake.layout import (
     ALIASES,
     BATCH_TABLES,
@@ -146,7 +146,7 @@ class Manifest:
         self._by_run = None
 
     def parts_of(self, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
-        """Return the known parts of a run; `schemas.lake.tables.parts_of` asks the files."""
+        """Return the known parts of a run; `schemas.lake.footer.parts_of` asks the files."""
         if self._by_run is None:
             self._by_run = {}
             for name in self._rows:
@@ -162,8 +162,6 @@ class Manifest:
 
         Runs of which somebody deleted files are not complete any more.
         """
-        from schemas.lake.tables import read_lake_file  # noqa: PLC0415 - most commands have no news
-
         problems: list[str] = []
         damaged: list[DamagedFile] = []
         there: dict[str, Path] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from schemas.lake.footer import LAYOUT
+from schemas.lake.footer import LAYOUT, parts_of
 from schemas.lake.layout import (
     BATCH_TABLES,
     TABLE_NAMES,
@@ -24,11 +24,7 @@ from schemas.lake.layout import (
 )
 from schemas.lake.log_coverage import holds, is_shorter, require_held
 from schemas.lake.rewrite import rewriting
-from schemas.lake.tables import files_of, parts_of, read_lake_file
-from schemas.lake.transaction import LakeBusy, lake_lock, swap
-
-LOCK_WAIT_S = 10.0
-"""For another process that replaces files; it holds the lock for one month's files at a time."""
+from schemas.lake.transaction import LOCK_WAIT_S, LakeBusy, lake_lock, swap
 
 Going = Callable[[Part], bool]
 
@@ -53,10 +49,10 @@ def prune(lake: Path, run_ids: Collection[str], tables: Iterable[str] = TABLE_NA
 def _prune_table(lake: Path, table: str, going: frozenset[str]) -> int:
     whole: dict[str, list[LakeFile]] = {}
     n_rows = 0
-    for path in sorted({path for run_id in going for path in files_of(lake, table, run_id)}):
-        file = read_lake_file(path)
+    held = {file for run_id in going for file, _ in parts_of(lake, table, run_id)}
+    for file in sorted(held, key=lambda file: file.path):
         if all(part.run_id in going for part in file.parts):
-            whole.setdefault(path.parent.name.removeprefix("month="), []).append(file)
+            whole.setdefault(file.path.parent.name.removeprefix("month="), []).append(file)
         else:
             n_rows += _without(lake, table, file, lambda part: part.run_id in going)
     for month, files in whole.items():

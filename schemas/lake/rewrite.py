@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import SchemaError
-from schemas.lake.footer import LAYOUT
+from schemas.lake.footer import LAYOUT, reading
 from schemas.lake.layout import LakeFile, Part
-from schemas.lake.tables import TABLES, compression_of, file_facts, reading
+from schemas.lake.tables import TABLES, compression_of, file_facts
 
 MAX_GROUP_ROWS = 100_000
 MAX_GROUP_BYTES = 48 * 2**20
@@ -129,7 +129,7 @@ class Source:
         self._path = path
         self._columns = None if columns is None else list(columns)
         self._group: tuple[int, pa.Table] | None = None
-        with reading(path):
+        with reading(path, pa.ArrowException):
             self._file = pq.ParquetFile(path, pre_buffer=False)
 
     def rows(self, first: int, count: int) -> Iterator[pa.Table]:
@@ -148,7 +148,7 @@ class Source:
 
     def _read(self, number: int) -> pa.Table:
         if self._group is None or self._group[0] != number:
-            with reading(self._path):
+            with reading(self._path, pa.ArrowException):
                 table = self._file.read_row_group(number, self._columns, use_threads=False)
             self._group = number, table
         return self._group[1]

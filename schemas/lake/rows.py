@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from schemas.io.arrow import row_of
-from schemas.lake.layout import BATCH_TABLES, LakeFile
+from schemas.lake.layout import BATCH_TABLES, LakeFile, Part
 from schemas.lake.parse_log import Records, read_records
-from schemas.lake.tables import TABLES, Columns, RunRow, arrays_of, reading, table_from
+from schemas.lake.rewrite import KEY, rows_of_part
+from schemas.lake.tables import TABLES, Columns, RunRow, arrays_of, table_from
 
 RESULT_COLUMNS = pa.schema(
     {field.name: field for table in ("results", "outputs") for field in TABLES[table]}.values()
@@ -35,13 +34,13 @@ class RunRows:
         """Return the trials that there may be."""
         return self._last.keys()
 
-    def remember(self, files: Iterable[LakeFile]) -> None:
-        """Learn from sealed files which record of each trial was the last so far."""
-        for file in files:
-            mine = _rows_of(file, self._run_id, "model_id", "case_id", "repetition", "record_no")
-            *keys, numbers = (column.to_pylist() for column in mine.columns[:-1])
-            for key, number in zip(zip(*keys, strict=True), numbers, strict=True):
-                self._last[key] = max(number, self._last.get(key, 0))
+    def remember(self, held: Iterable[tuple[LakeFile, Part]]) -> None:
+        """Learn from parts of the run's results which record of each trial was the last so far."""
+        for file, part in held:
+            for rows in rows_of_part(file, part, KEY):
+                for *key, number in zip(*(rows[name].to_pylist() for name in KEY), strict=True):
+                    trial: Key = tuple(key)
+                    self._last[trial] = max(number, self._last.get(trial, 0))
 
     def read(
         self, lines: Sequence[bytes], first: int
@@ -72,22 +71,6 @@ class RunRows:
             supersedes.append(last[key] or None)
             last[key] = number
         return results | {"supersedes": supersedes}, refused
-
-
-def _rows_of(file: LakeFile, run_id: str, *names: str) -> pa.Table:
-    """Return some columns of a run's rows in a file, `run_id` last."""
-    with reading(file.path), pq.ParquetFile(file.path) as parquet:
-        table = parquet.read(columns=[*names, "run_id"]).select([*names, "run_id"])
-    return table.filter(pc.equal(table["run_id"], run_id))
-
-
-def record_numbers(run_id: str, files: Iterable[LakeFile]) -> set[int]:
-    """Return the lines of a run's log that are rows of files."""
-    return {
-        number
-        for file in files
-        for number in _rows_of(file, run_id, "record_no")["record_no"].to_pylist()
-    }
 
 
 def _of_run(records: Columns, run_id: str) -> tuple[Columns, list[tuple[int, str]]]:

@@ -12,11 +12,8 @@ column, is made from these tables and the models.
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,16 +21,14 @@ from typing import Annotated, Any
 import msgspec
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import BeforeValidator, Field
 
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Record, Usd
 from schemas.config.project import Thresholds
-from schemas.errors import DamagedFile, SchemaError, printable
 from schemas.failures import AvailabilityStatus, Cause, TrialStatus
 from schemas.io.arrow import arrow_schema
-from schemas.lake.footer import LAYOUT, PREFIX, sealed_file
-from schemas.lake.layout import ALIASES, ONE_RUN, LakeFile, Part, live_files, retry_while_moving
+from schemas.lake.footer import LAYOUT, PREFIX
+from schemas.lake.layout import ALIASES, Part
 from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
@@ -131,96 +126,6 @@ TABLES: Mapping[str, pa.Schema] = {
 TEXT_TABLES = frozenset({"outputs"})
 """Compressed lightly: the text of answers is what conversion costs."""
 
-OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.EIO, errno.EINVAL})
-"""Errors that speak of the one file that was opened, and of no other."""
-
-
-def read_lake_file(path: Path) -> LakeFile:
-    """Read what a sealed file says about itself.
-
-    Raises:
-        FileNotFoundError: a compaction moved it away; list again.
-        DamagedFile: it is no Parquet file, or not one of ours.
-        UnknownVersion: a newer benchlake wrote it.
-    """
-    with reading(path), pq.ParquetFile(path) as file:
-        raw, n_rows = file.schema_arrow.metadata or {}, file.metadata.num_rows
-    facts = {
-        key.decode(errors="replace"): value.decode(errors="replace") for key, value in raw.items()
-    }
-    return sealed_file(path, facts, n_rows)
-
-
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn what Arrow and the disk say of a damaged file into an error that names it.
-
-    Raises:
-        FileNotFoundError: it was moved away.
-        DamagedFile: it cannot be read.
-        OSError: nothing can be read at the moment, as when too many files are open.
-    """
-    try:
-        yield
-    except MemoryError:
-        raise  # Arrow's error of its own is one, and says nothing of the file
-    except (pa.ArrowException, OSError) as exc:
-        number = getattr(exc, "errno", None)
-        if isinstance(exc, OSError) and number is not None and number not in OF_THE_FILE:
-            raise
-        said = exc.strerror if number is not None else printable(str(exc).partition("\n")[0])
-        found = f"cannot be read ({said})"
-        if path.is_file() and not path.stat().st_size:
-            found = "is empty"
-        elif isinstance(exc, pa.ArrowInvalid) and "magic bytes" in str(exc):
-            found = "is no Parquet file, or the end of one is missing"
-        raise DamagedFile(path, found) from exc
-
-
-def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
-    """Return the live files that hold rows of a run.
-
-    Raises:
-        SchemaError: a file that bears the run's name is not one of ours.
-        UnknownVersion: a newer benchlake wrote it.
-    """
-    return retry_while_moving(lambda: _files_of(lake, table, run_id))
-
-
-def parts_of(lake: Path, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
-    """Return the parts of a run with the live files they are in; raises as `files_of`."""
-
-    def read() -> list[tuple[LakeFile, Part]]:
-        files = [read_lake_file(path) for path in _files_of(lake, table, run_id)]
-        return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
-
-    return retry_while_moving(read)
-
-
-def _files_of(lake: Path, table: str, run_id: str) -> list[Path]:
-    found = []
-    for path in live_files(lake, table):
-        name = ONE_RUN.fullmatch(path.name)
-        if name is not None:
-            if name["run_id"] == run_id:
-                found.append(path)
-            continue
-        try:
-            file = _read_once(path, path.stat().st_mtime_ns)
-        except SchemaError:
-            if path.name.startswith(f"{run_id}-"):
-                raise
-        else:
-            if any(part.run_id == run_id for part in file.parts):
-                found.append(path)
-    return found
-
-
-@functools.lru_cache(maxsize=256)
-def _read_once(path: Path, changed_ns: int) -> LakeFile:  # noqa: ARG001
-    """Read what a file of several runs says about itself; it is asked for every run there is."""
-    return read_lake_file(path)
-
 
 def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
     """Return rows as the declared columns of a table; what else a row holds is passed over."""
@@ -228,7 +133,7 @@ def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:
-    """Return what a file says about itself in its metadata: its parts flat, as `part_of` reads."""
+    """Return what a file says about itself in its metadata: its parts flat."""
     stored = [
         {"run_id": part.run_id, **vars(part.coverage), "n_rows": part.n_rows} for part in parts
     ]

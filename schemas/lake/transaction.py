@@ -36,6 +36,9 @@ from schemas.lake.layout import (
 TRASH_S = 600.0
 """A reader may hold a list of files this long and still find them."""
 
+LOCK_WAIT_S = 10.0
+"""For another process that replaces files; it holds the lock for one month's files at a time."""
+
 Write = Callable[[Path], None]
 
 LOCK_FILE = ".mirror.lock"

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
-from schemas.lake.footer import LAYOUT
+from schemas.lake.footer import LAYOUT, parts_of
 from schemas.lake.layout import (
     BATCH_TABLES,
     NO_COVERAGE,
@@ -33,8 +33,9 @@ from schemas.lake.layout import (
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, remove_cut_batches
-from schemas.lake.rows import RunRows, keys_of, plan_table, record_numbers, run_table
-from schemas.lake.tables import TABLES, compression_of, file_facts, parts_of, run_row
+from schemas.lake.rewrite import rows_of_part
+from schemas.lake.rows import RunRows, keys_of, plan_table, run_table
+from schemas.lake.tables import TABLES, compression_of, file_facts, run_row
 from schemas.lake.transaction import lock_run
 from schemas.run.config import RunConfig, config_of
 
@@ -186,17 +187,19 @@ class RunMirror:
         """How much of the log was read, by earlier mirrors as well."""
         self._seal_plan(config)
         if done.end:
-            held = parts_of(lake, "results", config.run_id)
-            self._rows.remember(list(dict.fromkeys(file for file, _ in held)))
+            self._rows.remember(parts_of(lake, "results", config.run_id))
 
     def skipped_before(self) -> list[str]:
         """Return why lines that are read already are in no table, from the lines themselves."""
         if not self.n_lines or not self._log.exists():
             return []
-        held: set[int] = set()
-        for table in ("results", "events"):
-            files = {file for file, _ in parts_of(self._lake, table, self._run_id)}
-            held |= record_numbers(self._run_id, files)
+        held = {
+            number
+            for table in ("results", "events")
+            for file, part in parts_of(self._lake, table, self._run_id)
+            for rows in rows_of_part(file, part, ["record_no"])
+            for number in rows["record_no"].to_pylist()
+        }
         if len(held) == self.n_lines:
             return []
         again = RunRows(self._run_id, self._rows.planned)

@@ -6,7 +6,7 @@ import string
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.lake.tables import read_lake_file
+from schemas.lake.footer import read_lake_file
 from tests.support.disk import mounted_disk
 from tests.support.kept_run import Kept, assert_fits_together, collect, seal_often, wait_for
 from tests.support.processes import processes_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from schemas.lake.footer import parts_of
 from schemas.lake.writer import RunMirror
 
 
@@ -18,3 +19,9 @@ def mirror_run(run_dir: Path, lake: Path) -> list[str]:
         mirror.step()
         mirror.seal()
     return mirror.problems
+
+
+def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
+    """Return the live files that hold rows of a run."""
+    held = parts_of(lake, table, run_id, passes_damage=True)
+    return list(dict.fromkeys(file.path for file, _ in held))

@@ -16,13 +16,12 @@ import pytest
 
 from analyze.aliases import join_cases, renames_among, separate_cases
 from analyze.api import MARTS, open_history
-from analyze.lake.aliases import Join, join, read_aliases, remove_alias
 from analyze.lake.content_ids import CaseIdUse
 from analyze.lake.raw_tables import connect, fill
 from analyze.lake.sync import sync
 from analyze.query.session import Session
 from schemas.errors import ConfigError
-from schemas.lake import ALIASES, live_files
+from schemas.lake import ALIASES, Join, join, live_files, read_aliases, remove_alias
 from schemas.run.alias import AliasRow
 from tests.support.analyze_cli import call
 from tests.support.compared_runs import Runs

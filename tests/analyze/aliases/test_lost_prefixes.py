@@ -3,9 +3,9 @@
 import pytest
 
 from analyze.aliases import join_cases, separate_cases
-from analyze.lake.aliases import read_aliases
 from analyze.lake.sync import sync
 from analyze.query.session import Session
+from schemas.lake import read_aliases
 from tests.support.compared_runs import Runs
 from tests.support.run_rows import sha
 

@@ -295,7 +295,7 @@ def test_a_mistake_in_a_query_sets_nothing_aside(runs_dir):
 
 
 def test_what_a_session_lacks_memory_for_is_not_damaged(runs_dir, monkeypatch):
-    monkeypatch.setattr("analyze.lake.quarantine.read_lake_file", raise_memory_error)
+    monkeypatch.setattr("schemas.lake.quarantine.read_lake_file", raise_memory_error)
     cut_off(one_file(runs_dir, "results"))
     with Session(runs_dir, repairs=True) as session:
         assert not session._settle()

@@ -9,10 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analyze.lake.aliases import Join, join
 from analyze.lake.sync import sync
 from analyze.query.catalog import EVERYTHING
-from schemas.lake import lake_of
+from schemas.lake import Join, join, lake_of
 from tests.support.analyze_cli import call
 from tests.support.paths import SAMPLES, TOOLS
 

@@ -15,9 +15,10 @@ from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
 from schemas.lake import lake_columns, lake_of, live_files
 from schemas.lake.compact import compact
-from schemas.lake.tables import TABLES, files_of
+from schemas.lake.tables import TABLES
 from schemas.run.config import read_config
 from tests.support.interpreter import run_without
+from tests.support.mirrored import files_of
 from tests.support.paths import GOLDEN
 
 OLD_LAKE = GOLDEN / "lake_layout_1"

@@ -11,9 +11,10 @@ from analyze.query.session import Session
 from analyze.summary.summarize import summarize_run, summary_json, summary_of, write_files
 from schemas.lake.compact import compact
 from schemas.lake.layout import Coverage, live_files, month_of
-from schemas.lake.tables import files_of, table_of
+from schemas.lake.tables import table_of
 from schemas.lake.writer import LakeWriter
 from schemas.output.summary import GroupSummary, RunSummary
+from tests.support.mirrored import files_of
 
 FAILURES = (None, None, None, "timeout", "http_429", "empty_response")
 

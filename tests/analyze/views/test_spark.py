@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.lake.aliases import Join, join
 from analyze.lake.raw_tables import RAW_TABLES, connect, fill
 from analyze.lake.sync import sync
 from analyze.query.catalog import VIEWS, create_views, name_of
-from schemas.lake import live_files
+from schemas.lake import Join, join, live_files
 from schemas.lake.tables import TABLES
 from tests.support.made_history import MadeHistory
 from tests.support.paths import SAMPLES

@@ -19,13 +19,14 @@ from schemas.io.arrow import row_of
 from schemas.lake import compact as compact_module
 from schemas.lake import rewrite, transaction
 from schemas.lake.compact import Compacted, compact
-from schemas.lake.footer import LAYOUT, PREFIX
+from schemas.lake.footer import LAYOUT, PREFIX, parts_of, read_lake_file
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
 from schemas.lake.manifest import Manifest
-from schemas.lake.tables import TABLES, files_of, parts_of, read_lake_file, table_of
+from schemas.lake.tables import TABLES, table_of
 from schemas.lake.transaction import LakeBusy, lake_lock, lock_run
 from schemas.lake.writer import LakeWriter
 from tests.support.disk import mounted_disk
+from tests.support.mirrored import files_of
 from tests.support.paths import ROOT
 from tests.support.run_rows import event, planned, result
 

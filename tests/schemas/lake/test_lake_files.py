@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.lake.compact import compact
+from schemas.lake.footer import parts_of, read_lake_file
 from schemas.lake.layout import (
     INTENT,
     TABLE_NAMES,
@@ -18,9 +19,10 @@ from schemas.lake.layout import (
     live_paths,
     month_of,
 )
-from schemas.lake.tables import TABLES, files_of, parts_of, read_lake_file
+from schemas.lake.tables import TABLES
 from tests.schemas.lake.test_compact import NOW_MS, rows_of
 from tests.support.interpreter import run_without
+from tests.support.mirrored import files_of
 from tests.support.paths import GOLDEN
 
 OLD_LAKE = GOLDEN / "lake_layout_1" / "runs"

@@ -7,11 +7,12 @@ import pytest
 
 from schemas.base import SCHEMA_VERSION
 from schemas.lake.compact import compact
+from schemas.lake.footer import parts_of
 from schemas.lake.layout import live_files
 from schemas.lake.manifest import FILES, RUNS, Manifest, MirroredRun
-from schemas.lake.tables import files_of, parts_of
 from schemas.run import layout
 from tests.schemas.lake.test_compact import NOW_MS, counts, seal
+from tests.support.mirrored import files_of
 
 SEEN = MirroredRun("a", 800, 5, ("line 3 is torn",), False)
 

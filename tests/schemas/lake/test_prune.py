@@ -7,11 +7,12 @@ import pytest
 
 from schemas.errors import LogLost
 from schemas.lake.compact import compact
+from schemas.lake.footer import parts_of
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
 from schemas.lake.recover import prune, remove_cut_batches, remove_part
-from schemas.lake.tables import files_of, parts_of
 from schemas.lake.transaction import LakeBusy, lake_lock
 from tests.schemas.lake.test_compact import NOW_MS, as_layout_1, counts, globbed, n_files, seal
+from tests.support.mirrored import files_of
 
 
 @pytest.fixture

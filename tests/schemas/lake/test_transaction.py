@@ -5,9 +5,9 @@ import json
 import pytest
 
 from schemas.lake.compact import compact
+from schemas.lake.footer import parts_of
 from schemas.lake.layout import INTENT, TABLE_NAMES, TRASH, Coverage, Intent, live_files
 from schemas.lake.recover import remove_cut_batches
-from schemas.lake.tables import parts_of
 from schemas.lake.transaction import lake_lock, swap
 from tests.schemas.lake.test_compact import (
     MONTH,

@@ -13,17 +13,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
-import pyarrow.parquet as pq
 
-from analyze.lake.alias_file import alias_file
 from schemas.errors import DamagedFile, SchemaError, counted, display_path, plural
 from schemas.io.files import sync_path, write_whole
-from schemas.lake.footer import Checksum, checksum_of
-from schemas.lake.layout import ALIASES, ONE_RUN, QUARANTINE, live_paths, strays
+from schemas.lake.aliases import alias_file
+from schemas.lake.footer import Checksum, checksum_of, read_lake_file, reading
+from schemas.lake.layout import (
+    ALIASES,
+    ONE_RUN,
+    QUARANTINE,
+    TABLE_NAMES,
+    is_left_out,
+    live_paths,
+    strays,
+)
 from schemas.lake.manifest import NO_REGULAR_FILE, OTHER_BYTES, Manifest
-from schemas.lake.recover import LOCK_WAIT_S
-from schemas.lake.tables import TABLES, read_lake_file, reading
-from schemas.lake.transaction import lake_lock
+from schemas.lake.transaction import LOCK_WAIT_S, lake_lock
 
 MAX_NAME_BYTES = 200
 """Of the name that a file gets: file systems end at 255."""
@@ -50,7 +55,7 @@ class SetAside:
         return self.name.partition("/")[0]
 
 
-def damage_of(path: Path, known: Checksum | None = None) -> DamagedFile | None:
+def _damage_of(path: Path, known: Checksum | None = None) -> DamagedFile | None:
     """Return what is wrong with a file of the lake; None when it is sound.
 
     Reads all of it. A file of a newer version is no damaged one, nor is one that was moved away,
@@ -67,7 +72,7 @@ def damage_of(path: Path, known: Checksum | None = None) -> DamagedFile | None:
         with reading(path):
             if known is not None and checksum_of(path).crc32 != known.crc32:
                 return DamagedFile(path, OTHER_BYTES)
-            _read_all(path)
+        _read_all(path)
     except DamagedFile as exc:
         return exc
     except (FileNotFoundError, SchemaError, MemoryError):
@@ -77,8 +82,13 @@ def damage_of(path: Path, known: Checksum | None = None) -> DamagedFile | None:
 
 def _read_all(path: Path) -> None:
     """Read every page of a file, a row group at a time, in the types of its table."""
+    import pyarrow as pa  # noqa: PLC0415 - for after an error
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from schemas.lake.tables import TABLES  # noqa: PLC0415
+
     declared = TABLES.get(path.parent.parent.name)
-    with pq.ParquetFile(path) as file:
+    with reading(path, pa.ArrowException), pq.ParquetFile(path) as file:
         for number in range(file.metadata.num_row_groups):
             group = file.read_row_group(number)
             for field in declared or ():
@@ -86,25 +96,25 @@ def _read_all(path: Path) -> None:
                     group.column(field.name).cast(field.type)
 
 
-def find_damaged(lake: Path, manifest: Manifest) -> list[DamagedFile]:
-    """Return every damaged file of the lake; reads all of it, for after an error of a reader."""
+def find_damaged(lake: Manifest) -> list[DamagedFile]:
+    """Return every damaged file that readers meet; reads all of the lake, for after an error."""
     found: list[DamagedFile] = []
-    for table in (*TABLES, ALIASES):
-        found += [DamagedFile(path, NO_REGULAR_FILE) for path in strays(lake, table).values()]
-        for name, path in live_paths(lake, table).items():
-            if (damage := damage_of(path, manifest.checksum(name))) is not None:
+    for table in (*TABLE_NAMES, ALIASES):
+        astray = strays(lake.lake, table).values()
+        found += [DamagedFile(path, NO_REGULAR_FILE) for path in astray]
+        for name, path in live_paths(lake.lake, table).items():
+            if not is_left_out(path) and (damage := _damage_of(path, lake.checksum(name))):
                 found.append(damage)
     return found
 
 
-def set_aside(lake: Path, manifest: Manifest, damaged: Iterable[DamagedFile]) -> list[SetAside]:
+def set_aside(lake: Manifest, damaged: Iterable[DamagedFile]) -> list[SetAside]:
     """Move damaged files to the quarantine, and note in the manifest whose rows are gone.
 
     Another process may have done so meanwhile: each is looked at again under the lake's lock.
 
     Args:
-        lake: the lake.
-        manifest: is told; the caller saves it.
+        lake: is told; the caller saves it.
         damaged: what was found.
 
     Raises:
@@ -112,15 +122,15 @@ def set_aside(lake: Path, manifest: Manifest, damaged: Iterable[DamagedFile]) ->
         OSError: the lake cannot be written.
     """
     done: list[SetAside] = []
-    with lake_lock(lake, LOCK_WAIT_S):
+    with lake_lock(lake.lake, LOCK_WAIT_S):
         for one in dict.fromkeys(damage.path for damage in damaged):
-            name = one.relative_to(lake).as_posix()
-            damage = damage_of(one, manifest.checksum(name))
+            name = one.relative_to(lake.lake).as_posix()
+            damage = _damage_of(one, lake.checksum(name))
             if damage is not None and not name.startswith(f"{QUARANTINE}/"):
-                done.append(_moved(lake, name, damage, _rows_of(manifest, name, one)))
+                done.append(_moved(lake.lake, name, damage, _rows_of(lake, name, one)))
     for moved in done:
-        manifest.miss(moved.table, None if moved.rows is None else moved.rows.keys())
-        manifest.drop([moved.name])
+        lake.miss(moved.table, None if moved.rows is None else moved.rows.keys())
+        lake.drop([moved.name])
     return done
 
 

@@ -1,9 +1,12 @@
-"""The lake's table of aliases: which id of a case stands for which older one.
+"""Which id of a case stands for which older one: the lake's table, and the file it is made from.
 
 `lake/aliases/month=YYYY-MM/*.parquet`, a small file for each time that somebody joined cases or
-took it back. It belongs to no run, so neither a compaction nor a prune touches it. Rows are only
-added, under the lake's lock, and stand in `aliases.jsonl` beside the runs as well: of that the
-table can be made again.
+took it back. It belongs to no run, so neither a compaction nor a prune touches it.
+`RUNS/aliases.jsonl` says the same, a line a row, beside the runs and to be committed: the table can
+be made again from it. Rows that stand in the lake alone, as earlier versions wrote them, are
+carried over once. Both are only ever added to, under the lake's lock.
+
+To look whether both say the same loads nothing heavy.
 """
 
 from __future__ import annotations
@@ -12,34 +15,106 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import orjson
 
-from analyze.lake.alias_file import alias_file, append, is_in_lake, note_in_lake, read_file
-from analyze.lake.left_out import without_left_out
-from schemas.errors import ConfigError, Problem, counted, display_path
-from schemas.io.arrow import arrow_schema, record_of
-from schemas.io.files import TEMPORARY
-from schemas.lake.layout import ALIASES, live_files, month_of
-from schemas.lake.recover import LOCK_WAIT_S
-from schemas.lake.tables import reading
-from schemas.lake.transaction import lake_lock
-from schemas.lake.writer import seal_files
-from schemas.run.alias import AliasOrigin, AliasRow
+from schemas.errors import ConfigError, Problem, counted, display_path, printable
+from schemas.io.files import TEMPORARY, write_whole
+from schemas.lake.footer import reading
+from schemas.lake.layout import ALIASES, live_files, live_paths, month_of, strays
+from schemas.lake.transaction import LOCK_WAIT_S, lake_lock
 
-Known = Mapping[tuple[str, str], AliasRow]
+if TYPE_CHECKING:
+    from schemas.run.alias import AliasOrigin, AliasRow
+
+ALIASES_FILE = "aliases.jsonl"
+
+SEEN = "manifest/aliases.json"
+"""Of the lake: size and time of that file, and of the files made from it, as they were last."""
+
+Known = Mapping[tuple[str, str], "AliasRow"]
 """(suite_id, old id) to the row that counts; those that were taken back are in it too."""
 
 
-@dataclass(frozen=True)
-class Join:
+class Join(NamedTuple):
     """One id that is to stand for another one."""
 
     old: str
     new: str
+
+
+def alias_file(lake: Path) -> Path:
+    """Return the file that belongs to a lake."""
+    return lake.parent / ALIASES_FILE
+
+
+def are_aliases_in_lake(lake: Path) -> bool:
+    """Return whether the file and the lake's table say the same, as far as a stat a file tells."""
+    return not strays(lake, ALIASES) and _file_stats(lake) == _read_noted_stats(lake)
+
+
+def _note_in_lake(lake: Path) -> None:
+    """Note that the file and the lake's table say the same."""
+    if (now := _file_stats(lake)) != _read_noted_stats(lake):
+        write_whole(lake / SEEN, orjson.dumps(now))
+
+
+def _file_stats(lake: Path) -> dict[str, list[int]]:
+    paths = {ALIASES_FILE: alias_file(lake)} | live_paths(lake, ALIASES)
+    stats = {}
+    for name, path in paths.items():
+        try:
+            facts = path.stat()
+        except OSError:
+            continue
+        stats[name] = [facts.st_size, facts.st_mtime_ns]
+    return stats
+
+
+def _read_noted_stats(lake: Path) -> Any:
+    try:
+        return orjson.loads((lake / SEEN).read_bytes())
+    except (OSError, ValueError):
+        return {}
+
+
+def _read_file(path: Path) -> tuple[list[AliasRow], list[str]]:
+    """Return the rows of the file, and what is wrong with other lines of it, a sentence each.
+
+    Raises:
+        OSError: it is there and cannot be read.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - to look for news needs neither
+
+    from schemas.run.alias import AliasRow  # noqa: PLC0415
+
+    rows, problems = [], []
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            rows.append(AliasRow.model_validate_json(line))
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            why = printable(f"`{where}`: {first['msg']}" if where else first["msg"])
+            problems.append(
+                f"{display_path(path)}:{number}: is no alias ({why}); the line is passed over"
+            )
+    return rows, problems
+
+
+def _append(path: Path, rows: Iterable[AliasRow]) -> None:
+    """Add rows to the file: all of them or none."""
+    lines = [*_lines(path), *(row.model_dump_json().encode() for row in rows)]
+    write_whole(path, b"".join(line + b"\n" for line in lines))
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Return the lines that are not empty."""
+    if not path.is_file():  # a pipe would be waited for
+        return []
+    return [line for line in path.read_bytes().splitlines() if line.strip()]
 
 
 def read_aliases(lake: Path) -> dict[tuple[str, str], AliasRow]:
@@ -53,8 +128,14 @@ def read_aliases(lake: Path) -> dict[tuple[str, str], AliasRow]:
 
 
 def _rows_in_lake(lake: Path) -> Iterator[AliasRow]:
-    for path in without_left_out(live_files(lake, ALIASES)):
-        with reading(path), pq.ParquetFile(path) as file:
+    import pyarrow as pa  # noqa: PLC0415 - to look for news needs neither
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    from schemas.io.arrow import record_of  # noqa: PLC0415
+    from schemas.run.alias import AliasRow  # noqa: PLC0415
+
+    for path in live_files(lake, ALIASES):
+        with reading(path, pa.ArrowException), pq.ParquetFile(path) as file:
             rows = file.read().to_pylist()
         yield from (record_of(AliasRow, row) for row in rows)
 
@@ -67,7 +148,7 @@ def sync_aliases(lake: Path) -> list[str]:
         DamagedFile: a file of the table cannot be read.
         OSError: the lake cannot be written.
     """
-    if is_in_lake(lake):
+    if are_aliases_in_lake(lake):
         return []
     with lake_lock(lake, LOCK_WAIT_S):
         return _brought_together(lake)
@@ -75,16 +156,17 @@ def sync_aliases(lake: Path) -> list[str]:
 
 def _brought_together(lake: Path) -> list[str]:
     """Do so; the caller holds the lake's lock."""
-    in_lake = list(dict.fromkeys(_rows_in_lake(lake)))
+    in_lake, path = list(dict.fromkeys(_rows_in_lake(lake))), alias_file(lake)
     try:
-        in_file, told = read_file(lake)
+        in_file, told = _read_file(path)
         if missing := [row for row in in_lake if row not in set(in_file)]:
-            append(lake, missing)
+            _append(path, missing)
             n_rows = counted(len(missing), "alias row was", "alias rows were")
-            file = display_path(alias_file(lake))
-            told.append(f"{n_rows} copied from the lake to {file}: keep that file with the runs")
+            told.append(
+                f"{n_rows} copied from the lake to {display_path(path)}: keep that file with the "
+                "runs"
+            )
     except OSError as exc:
-        path = alias_file(lake)
         return [
             f"{display_path(path)}: {exc.strerror}; renamed cases are joined as the lake has them"
         ]
@@ -94,7 +176,7 @@ def _brought_together(lake: Path) -> list[str]:
             months.setdefault(month_of(row.recorded_at_ms), []).append(row)
     for rows in months.values():
         _seal(lake, rows)
-    note_in_lake(lake)
+    _note_in_lake(lake)
     return told
 
 
@@ -133,7 +215,7 @@ def remove_alias(lake: Path, suite_id: str, old: str) -> None:
         edges.pop(old, None)
 
 
-Edges = dict[str, tuple[str, AliasOrigin]]
+Edges = dict[str, tuple[str, "AliasOrigin"]]
 """Old id to the id it was joined to, and by whom."""
 
 
@@ -171,6 +253,8 @@ def _refused(edges: Edges, join: Join, suite_id: str) -> ConfigError:
 
 def _write(lake: Path, known: Known, suite_id: str, edges: Edges) -> None:
     """Add a row for each old id of a suite for which something is another than before."""
+    from schemas.run.alias import AliasRow  # noqa: PLC0415 - as above
+
     newest = max((row.recorded_at_ms for row in known.values()), default=0)
     stamp = max(time.time_ns() // 1_000_000, newest + 1)
     old_ids = {old for suite, old in known if suite == suite_id} | edges.keys()
@@ -193,15 +277,21 @@ def _write(lake: Path, known: Known, suite_id: str, edges: Edges) -> None:
     if rows:
         sealed = _seal(lake, rows)
         try:
-            append(lake, rows)
+            _append(alias_file(lake), rows)
         except BaseException:
             sealed.unlink(missing_ok=True)
             raise
-        note_in_lake(lake)
+        _note_in_lake(lake)
 
 
 def _seal(lake: Path, rows: Iterable[AliasRow]) -> Path:
     """Write rows as one file, which is whole or not there, and return it."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    from schemas.io.arrow import arrow_schema  # noqa: PLC0415
+    from schemas.lake.writer import seal_files  # noqa: PLC0415
+    from schemas.run.alias import AliasRow  # noqa: PLC0415
+
     content = [row.model_dump() for row in rows]
     table = pa.Table.from_pylist(content, schema=arrow_schema(AliasRow))
     month, token = month_of(content[0]["recorded_at_ms"]), uuid.uuid4().hex[:12]
