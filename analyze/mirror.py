@@ -14,14 +14,17 @@ import sys
 import threading
 from importlib.abc import MetaPathFinder
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from analyze.summary.summarize import summarize_run, write_files
 from schemas.errors import BenchError, DamagedFile, display_path
 from schemas.lake import Lake, lake_of, set_aside
-from schemas.lake.writer import RunMirror
 from schemas.output.summary import RunSummary
+
+if TYPE_CHECKING:
+    from schemas.lake import RunMirror
 
 POLL_S = 0.5
 NICENESS = 10
@@ -108,7 +111,7 @@ class Follower:
 
     def _take_over(self) -> RunMirror:
         if self._mirror is None:
-            self._mirror = RunMirror(self._run_dir, self._lake, wait_s=LOCK_WAIT_S, is_growing=True)
+            self._mirror = Lake(self._lake).follow_run(self._run_dir, LOCK_WAIT_S)
         return self._mirror
 
     def _warm_up(self) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from analyze.lake.load_group import latest_row, seal_row
 from analyze.lake.repair import settle
 from schemas.errors import ConfigError, Problem, RunNotFound, nearest, printable
 from schemas.io.files import write_whole
-from schemas.lake.layout import lake_of
+from schemas.lake import Lake, lake_of
 from schemas.run.import_record import is_imported
 
 
@@ -25,29 +24,21 @@ def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
     """
     from analyze.lake.moved_files import retry_while_moving  # noqa: PLC0415 - the engine
 
-    lake = lake_of(runs_dir)
-    write = partial(set_labels, runs_dir, run_id, tuple(labels))
-    retry_while_moving(lake, write, partial(settle, lake, writes=True))
-
-
-def set_labels(runs_dir: Path, run_id: str, labels: tuple[str, ...]) -> None:
-    """Set the labels of a run; see `analyze.lake.labels.label`."""
     wrong = [name for name in labels if not name.strip() or not name.isprintable()]
     if wrong:
         what = "a label has at least one character, and none that a terminal obeys"
         raise ConfigError([Problem(None, what, found=repr(name)) for name in wrong])
-    lake = lake_of(runs_dir)
-    row = latest_row(lake, run_id)
     path = runs_dir / run_id / "config.json"
     is_ours = path.is_file() and not is_imported(path.parent)
-    if row is None and not is_ours:
-        raise RunNotFound(run_id, runs_dir, [folder.name for folder in runs_dir.iterdir()])
     if is_ours:
         config = json.loads(path.read_bytes())
         config["labels"] = list(labels)
         write_whole(path, json.dumps(config, indent=2, ensure_ascii=False).encode() + b"\n")
-    if row is not None:
-        seal_row(lake, row.model_copy(update={"labels": labels}))
+    lake = lake_of(runs_dir)
+    write = partial(Lake(lake).label, run_id, tuple(labels))
+    is_held = retry_while_moving(lake, write, partial(settle, lake, writes=True))
+    if not (is_ours or is_held):
+        raise RunNotFound(run_id, runs_dir, [folder.name for folder in runs_dir.iterdir()])
 
 
 def changed_labels(

@@ -13,7 +13,7 @@ from schemas.io.files import READ_ONLY
 from schemas.lake import Lake, find_damaged, leave_out
 
 if TYPE_CHECKING:
-    from analyze.lake.find_changes import Synced
+    from analyze.lake.sync import Synced
 
 LineProgress = Callable[[str], None]
 """Takes a line for the user."""

@@ -1,54 +1,52 @@
 """Keeps the lake complete: looks for news in a folder of runs, and brings them in.
 
-Looking costs one stat a run folder and loads neither pyarrow nor the models; what follows from news
-does (`analyze.lake.load_runs`).
+Looking costs one stat a run folder and loads neither pyarrow nor the models; bringing in does.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analyze.lake.find_changes import Progress, Synced, changed, with_known_problems
-from schemas.errors import DamagedFile
+from schemas.errors import AnalyzeError, DamagedFile
 from schemas.io.files import READ_ONLY
-from schemas.io.own_files import locked
-from schemas.lake import are_aliases_in_lake
-from schemas.lake.layout import (
-    TABLE_NAMES,
-    TRASH,
-    intent_text,
-    lake_of,
-    live_paths,
-    moving,
-    require_own_lake,
-)
-from schemas.lake.manifest import Manifest, is_as_left
-from schemas.run.layout import run_folders
+from schemas.lake import Lake, LakeBusy, SetAside, lake_of, sentences, set_aside, sync_aliases
+from schemas.run.layout import IMPORT_FILE, LogStat, folder_state, run_folders
 
-__all__ = ["Progress", "Synced", "has_changes", "problems_of", "prune", "sync"]
+Progress = Callable[[int, int], None]
+"""Is told how many bytes of logs of how many are done."""
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What a sync did."""
+
+    n_runs: int = 0
+    """Runs of which something was brought in."""
+    n_rows: int = 0
+    """Results and events that were brought in."""
+    problems: tuple[str, ...] = ()
+    """What was found wrong now."""
+    n_with_problems: int = 0
+    """Runs of which problems are known, of earlier syncs as well."""
+    known_problems: tuple[str, ...] = ()
+    """Of these runs, what was found now included."""
+    n_compacted: int = 0
+    """Files of the lake that were put into larger ones."""
+    set_aside: tuple[str, ...] = ()
+    """Damaged files of the lake, each with what became of its rows."""
+    n_lost_rows: int = 0
+    """Rows of them that could not be made again, now or by the next sync."""
+    read_only: bool = False
+    """The lake cannot be written, so it is read as it is."""
 
 
 def has_changes(runs_dir: Path) -> bool:
     """Return whether a run folder or a file of the lake changed; one stat each."""
-    lake = lake_of(runs_dir)
-    if changed(run_folders(runs_dir), Manifest(lake)):
-        return True
-    return not (is_as_left(lake) and are_aliases_in_lake(lake))
-
-
-@contextmanager
-def one_sync(lake: Path) -> Iterator[None]:
-    """Hold the lock of those who sync; another one's work is ours as well, so wait for its end.
-
-    Raises:
-        OSError: the lake cannot be written.
-    """
-    require_own_lake(lake)
-    with locked(lake, "manifest/.sync.lock"):
-        yield
+    lake = Lake(lake_of(runs_dir))
+    return bool(_changed(run_folders(runs_dir), lake)) or not lake.is_as_left()
 
 
 def sync(
@@ -74,59 +72,189 @@ def sync(
         LakeBusy: another process rewrites the lake, in which a file is damaged.
         OSError: the disk is full, or broken; nothing of the runs themselves is lost.
     """
-    lake = lake_of(runs_dir)
+    path = lake_of(runs_dir)
     try:
-        with one_sync(lake):
-            manifest = Manifest(lake)
+        with Lake.open(path) as lake:
             folders = dict(run_folders(runs_dir))
-            is_quiet = only is None and not damaged and not changed(folders.items(), manifest)
-            if is_quiet and _is_tidy(manifest):
-                return with_known_problems(Synced(), manifest)
-            from analyze.lake.load_runs import bring_in  # noqa: PLC0415 - loads pyarrow and the models
-
-            return bring_in(runs_dir, manifest, folders, only, progress, damaged=damaged)
+            is_quiet = only is None and not damaged and not _changed(folders.items(), lake)
+            if is_quiet and lake.is_tidy():
+                return _with_known_problems(Synced(), lake)
+            return _bring_in(lake, folders, only, progress, damaged)
     except OSError as exc:
         if exc.errno not in READ_ONLY:
             raise
-        why = f"{lake}: cannot be written ({exc.strerror}); what is sealed so far is read"
+        why = f"{path}: cannot be written ({exc.strerror}); what is sealed so far is read"
         return Synced(problems=(why,), read_only=True)
-
-
-def _is_tidy(manifest: Manifest) -> bool:
-    """Return whether the lake's files are those that are known, with nothing left to clear away."""
-    lake = manifest.lake
-    if moving(intent_text(lake)) is not None or any(map(_is_old, (lake / TRASH).glob("*"))):
-        return False
-    there = (name for table in TABLE_NAMES for name in live_paths(lake, table))
-    return set(there) == manifest.names and is_as_left(lake) and are_aliases_in_lake(lake)
-
-
-def _is_old(trashed: Path) -> bool:
-    from schemas.lake.transaction import TRASH_S  # noqa: PLC0415 - looking for news does without
-
-    try:
-        return time.time() - trashed.stat().st_mtime > TRASH_S
-    except FileNotFoundError:
-        return False
 
 
 def problems_of(runs_dir: Path, run_dir: Path) -> list[str]:
     """Return what is known to be wrong with one run's log, as the last sync found it."""
-    seen = Manifest(lake_of(runs_dir)).runs.get(run_dir.name)
+    seen = Lake(lake_of(runs_dir)).runs.get(run_dir.name)
     return [] if seen is None else list(seen.problems)
 
 
-def prune(runs_dir: Path, run_ids: Sequence[str]) -> int:
-    """Take the rows of runs out of the lake, and return how many there were.
+def _changed(folders: Iterable[tuple[str, LogStat]], lake: Lake) -> list[str]:
+    """Return the names of the run folders that changed since they were brought in."""
+    known, runs_dir = lake.runs, lake.lake.parent
+    names = []
+    for name, log in folders:
+        seen = known.get(name)
+        if seen is None or seen[1:3] != log:  # size and time
+            names.append(name)
+        elif seen.is_pruned or (seen.is_complete and not seen.refused_as):
+            continue
+        elif not seen.is_complete or seen.refused_as != folder_state(runs_dir / name):
+            names.append(name)
+    return sorted(names)
 
-    Folders stay as they are. A run whose folder is there stays out of the lake until
-    `analyze sync RUN` names it.
 
-    Raises:
-        BenchError: another process rewrites the lake, or mirrors one of the runs.
-        OSError: the lake cannot be written.
+def _with_known_problems(synced: Synced, lake: Lake) -> Synced:
+    """Return what a sync did with the problems of all runs that the lake knows of."""
+    bad = [seen.problems for _, seen in sorted(lake.runs.items()) if seen.problems]
+    known = tuple(problem for problems in bad for problem in problems)
+    return replace(synced, n_with_problems=len(bad), known_problems=known)
+
+
+def _bring_in(
+    lake: Lake,
+    folders: Mapping[str, LogStat],
+    only: Sequence[Path] | None,
+    progress: Progress | None,
+    damaged: Sequence[DamagedFile],
+) -> Synced:
+    """Bring in what is new and compact the lake.
+
+    Files that turn out to be damaged are set aside, and the runs whose rows they held are brought
+    in again, as often as another one turns up.
     """
-    from analyze.lake.load_runs import take_out  # noqa: PLC0415
+    aside: list[SetAside] = []
+    expected: dict[tuple[str, str], int] = {}
+    total = Synced()
+    names = None if only is None else {path.name for path in only}
+    while True:
+        refreshed = lake.refresh()
+        if bad := [*damaged, *refreshed.damaged]:
+            moved = set_aside(lake, bad)
+            aside += moved
+            _expect(lake, moved, expected)
+            lake.save()
+        done, found = _bring_once(lake, folders, names, progress)
+        compacted = lake.compact()
+        lake.save()
+        total = Synced(
+            total.n_runs + done.n_runs,
+            total.n_rows + done.n_rows,
+            (*total.problems, *refreshed.problems, *done.problems, *compacted.problems),
+            n_compacted=total.n_compacted + compacted.n_files,
+        )
+        damaged = [*found, *compacted.damaged]
+        if not damaged or (bad and not moved):
+            break
+        names = set()
+    lost = _lost(lake, expected)
+    return replace(
+        _with_known_problems(total, lake),
+        problems=tuple(dict.fromkeys(total.problems)),
+        set_aside=tuple(sentences(lake.lake, aside, folders, lost)),
+        n_lost_rows=sum(n for (_, run_id), n in lost.items() if run_id not in folders),
+    )
 
-    with one_sync(lake_of(runs_dir)):
-        return take_out(runs_dir, run_ids)
+
+def _bring_once(
+    lake: Lake,
+    folders: Mapping[str, LogStat],
+    only: Collection[str] | None,
+    progress: Progress | None,
+) -> tuple[Synced, list[DamagedFile]]:
+    """Bring in what is new; return what was done, and files that could not be read meanwhile."""
+    from analyze.lake.load_runs import append_runs  # noqa: PLC0415 - a quiet lake does without
+
+    lake.drop_cut_off()
+    names = _changed(folders.items(), lake)
+    names = [name for name in names if not _stays_out(lake, name, folders[name])]
+    if only is not None:
+        seen = ((name, lake.runs.get(name)) for name in names)
+        robbed = {name for name, run in seen if run is not None and not run.is_complete}
+        names = sorted({*only, *robbed} & folders.keys())
+    for name in lake.runs.keys() - folders.keys():
+        del lake.runs[name]
+    runs_dir = lake.lake.parent
+    n_runs = n_rows = n_done = 0
+    brought: list[str] = []
+    damaged: list[DamagedFile] = []
+    told = [_nameless(runs_dir, name) for name in names if _is_bytes(name)]
+    sizes = {name: folders[name].size for name in names if not _is_bytes(name)}
+    for group, done in append_runs(lake, sizes):
+        lake.add(done.files)
+        lake.refresh()  # what was read anew has left files, and is not robbed
+        lake.runs.update(done.mirrored)
+        brought += done.mirrored
+        n_runs, n_rows = n_runs + done.n_runs, n_rows + done.n_rows
+        told += done.problems
+        damaged += done.damaged
+        n_done += sum(sizes[name] for name in group)
+        if progress is not None:
+            progress(n_done, sum(sizes.values()))
+        lake.save()
+    try:
+        told += [*sync_aliases(lake.lake), *_joined(runs_dir, brought)]
+    except LakeBusy as exc:
+        told.append(f"{exc}; renamed cases are joined by the next sync")
+    except DamagedFile as exc:
+        damaged.append(exc)
+    return Synced(n_runs, n_rows, tuple(told)), damaged
+
+
+def _expect(lake: Lake, aside: Iterable[SetAside], expected: dict[tuple[str, str], int]) -> None:
+    """Note how many rows of each table and run there were with those of damaged files."""
+    for one in aside:
+        for run_id, n_rows in (one.rows or {}).items():
+            before = expected.get((one.table, run_id), _n_held(lake, one.table, run_id))
+            expected[one.table, run_id] = before + n_rows
+
+
+def _lost(lake: Lake, expected: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """Return how many rows of damaged files no file holds again, by table and run."""
+    lost = {}
+    for (table, run_id), n_rows in expected.items():
+        n_held = _n_held(lake, table, run_id)
+        is_enough = table == "runs" or n_held >= n_rows  # of a run's rows there one counts
+        if not n_held or not is_enough:
+            lost[table, run_id] = max(n_rows - n_held, 0)
+    return lost
+
+
+def _n_held(lake: Lake, table: str, run_id: str) -> int:
+    return sum(part.n_rows for _, part in lake.parts_of(table, run_id))
+
+
+def _joined(runs_dir: Path, run_ids: Sequence[str]) -> list[str]:
+    """Join what prompt lists were called before; return what was wrong with that."""
+    from analyze.lake.content_ids import join_prefixed  # noqa: PLC0415 - loads the engine
+
+    try:
+        join_prefixed(runs_dir, run_ids)
+    except (AnalyzeError, LakeBusy) as exc:
+        return [f"{exc}; ids of prompt lists that lost a prefix are joined by the next run's sync"]
+    return []
+
+
+def _stays_out(lake: Lake, name: str, log: LogStat) -> bool:
+    """Return whether a run was pruned, and nobody has resumed it since, or imported it anew."""
+    seen = lake.runs.get(name)
+    if seen is None or not seen.is_pruned or lake.parts_of("plans", name):
+        return False
+    if seen[1:3] != log and (lake.lake.parent / name / IMPORT_FILE).exists():
+        return False  # what was imported never changes, so this is another folder
+    lake.runs[name] = seen._replace(size=log.size, mtime_ns=log.mtime_ns)
+    return True
+
+
+def _is_bytes(name: str) -> bool:
+    """Return whether the name of a folder is no text."""
+    return any("\ud800" <= char <= "\udfff" for char in name)
+
+
+def _nameless(runs_dir: Path, name: str) -> str:
+    shown = os.fsencode(name).decode(errors="backslashreplace")
+    return f"{runs_dir}/{shown}: its name is not UTF-8, so no run can be called that"

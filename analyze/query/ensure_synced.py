@@ -23,7 +23,7 @@ from schemas.errors import (
     counted,
     printable,
 )
-from schemas.lake import lake_of
+from schemas.lake import Lake, lake_of
 
 if TYPE_CHECKING:
     from analyze.lake.sync import Synced
@@ -83,7 +83,6 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
     from analyze.lake.moved_files import retry_while_moving  # noqa: PLC0415
     from analyze.lake.raw_tables import engine_errors, open_lake  # noqa: PLC0415
     from analyze.lake.repair import settle  # noqa: PLC0415
-    from analyze.lake.sync import prune  # noqa: PLC0415 - loads pyarrow
 
     if not run_ids:
         what = "--prune needs the runs whose rows are to go: `analyze sync --prune RUN...`"
@@ -104,8 +103,13 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
     for run_id in run_ids:
         if run_id not in known:
             raise RunNotFound(run_id, lake, known)
+
+    def prune() -> int:
+        with Lake.open(lake) as opened:
+            return opened.prune(run_ids)
+
     with disk_errors(lake):
-        return retry_while_moving(lake, lambda: prune(runs_dir, list(run_ids)), repair)
+        return retry_while_moving(lake, prune, repair)
 
 
 @contextmanager

@@ -6,12 +6,14 @@ something opens a `Lake`; what that needs of Arrow is loaded when it is asked fo
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
+from schemas.io.own_files import locked
 from schemas.lake.aliases import (
     Join,
-    are_aliases_in_lake,
     join,
     read_aliases,
     remove_alias,
@@ -34,10 +36,14 @@ from schemas.lake.layout import (
 from schemas.lake.log_coverage import LakeLog, require_log, size_of, tail_before
 from schemas.lake.manifest import Manifest
 from schemas.lake.quarantine import SetAside, find_damaged, sentences, set_aside
+from schemas.lake.transaction import LakeBusy
 
 if TYPE_CHECKING:
     from schemas.lake.bulk_load import WholeRun
-    from schemas.lake.coverage import TextOf
+    from schemas.lake.compact import Compacted
+    from schemas.lake.load_group import Appended as Appended
+    from schemas.lake.run_rows import TextOf
+    from schemas.lake.writer import RunMirror as RunMirror
 
 __all__ = [
     "ALIASES",
@@ -45,10 +51,10 @@ __all__ = [
     "TABLE_NAMES",
     "Join",
     "Lake",
+    "LakeBusy",
     "LakeColumn",
     "LakeLog",
     "SetAside",
-    "are_aliases_in_lake",
     "find_damaged",
     "holds_run",
     "join",
@@ -70,7 +76,88 @@ __all__ = [
 
 
 class Lake(Manifest):
-    """A lake that is open, with what it knows of itself; made by the first who writes to it."""
+    """A lake with what it knows of itself; whoever changes more than one run opens it before."""
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> Iterator[Self]:
+        """Yield a lake that nobody else opens meanwhile, whose work is ours as well: waits for it.
+
+        Raises:
+            NotOwnFile: there is a link in the lake.
+            OSError: the lake cannot be written.
+        """
+        require_own_lake(path)
+        with locked(path, "manifest/.sync.lock"):
+            yield cls(path)
+
+    def append_run(self, *names: str) -> Appended:
+        """Bring runs in, or what is new of them, by the names of their folders beside the lake.
+
+        A run that another process has is passed over. A broken folder, or one of a newer version,
+        is a problem by its name and stops no other. Short logs go together into one file a table.
+
+        Raises:
+            OSError: the lake cannot be written.
+        """
+        from schemas.lake.load_group import RunGroup
+
+        return RunGroup(self).bring(names)
+
+    def follow_run(self, run_dir: Path, wait_s: float) -> RunMirror:
+        """Return what brings in the log of a run as it grows; waits so long for the run's lock.
+
+        Raises:
+            MirrorBusy: another process holds it.
+            LogLost: the log does not hold what the lake took from it.
+        """
+        from schemas.lake.writer import RunMirror
+
+        return RunMirror(run_dir, self.lake, wait_s=wait_s, is_growing=True)
+
+    def compact(self, *, now_ms: int | None = None) -> Compacted:
+        """Compact what pays, complete what was cut off, empty the trash, and save.
+
+        Does nothing while another process does it, and on a lake that cannot be written. `now_ms`
+        tells past months from the one that goes on; by default it is asked of the clock.
+        """
+        from schemas.lake.compact import compact
+
+        return compact(self, now_ms)
+
+    def prune(self, run_ids: Collection[str]) -> int:
+        """Take the rows of runs out, and return how many there were.
+
+        Folders stay as they are. A run whose folder is there stays out until it is named.
+
+        Raises:
+            LakeBusy: another process is rewriting files of the lake.
+            MirrorBusy: another process mirrors one of the runs.
+            OSError: the lake cannot be written.
+        """
+        from schemas.lake.load_group import take_out
+
+        return take_out(self, run_ids)
+
+    def label(self, run_id: str, labels: tuple[str, ...]) -> bool:
+        """Set the labels of a run; return whether the lake knows it.
+
+        Raises:
+            SchemaError: a file that bears the run's name cannot be read.
+            OSError: the lake cannot be written.
+        """
+        from schemas.lake.run_rows import set_labels
+
+        return set_labels(self.lake, run_id, labels)
+
+    def drop_cut_off(self) -> None:
+        """Remove what a batch left that was cut off: unfinished files, and text without results.
+
+        What is known of the lake has just been refreshed.
+        """
+        from schemas.lake.bulk_load import drop_cut_off
+
+        drop_cut_off(self)
 
     def is_begun_by(self, log: Path, run_id: str) -> bool:
         """Return whether a log begins with what the lake holds of a run, as it does with nothing.
@@ -98,13 +185,13 @@ class Lake(Manifest):
         Raises:
             SchemaError: a file that bears the run's name cannot be read.
         """
-        from schemas.lake.coverage import read_lake_log
+        from schemas.lake.run_rows import read_lake_log
 
         return read_lake_log(self.lake, run_id, text_of)
 
     def fit(self, run_dir: Path, lock: int) -> None:
         """Make the lake fit a run's log that was written again; closes the handle of the lock."""
-        from schemas.lake.coverage import fit_lake
+        from schemas.lake.run_rows import fit_lake
 
         fit_lake(run_dir, self.lake, lock)
 

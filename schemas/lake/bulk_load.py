@@ -166,11 +166,9 @@ def seal_whole(
     return seal_files(lake, month, rows, names, placing())
 
 
-def drop_cut_off(lake: Path, manifest: Manifest) -> None:
-    """Remove what a batch left that was cut off: unfinished files, and text without results.
-
-    The manifest has just been refreshed, and is told of what goes.
-    """
+def drop_cut_off(manifest: Manifest) -> None:
+    """Remove what a batch left that was cut off; see `schemas.lake.Lake.drop_cut_off`."""
+    lake = manifest.lake
     limit = time.time() - DEAD_S
     for path in lake.glob(f"*/month=*/{TEMPORARY}*{UNFINISHED}"):
         with contextlib.suppress(FileNotFoundError):

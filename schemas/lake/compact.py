@@ -6,11 +6,11 @@ that is being mirrored at the moment. Whoever collects does not wait for it.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
@@ -18,7 +18,7 @@ from schemas.lake.footer import read_lake_file
 from schemas.lake.layout import TABLE_NAMES, Coverage, LakeFile, Part, month_of, whole_batches
 from schemas.lake.manifest import Manifest
 from schemas.lake.rewrite import Unfit, rewriting
-from schemas.lake.transaction import LakeBusy, empty_trash, is_locked, lake_lock, swap
+from schemas.lake.transaction import LakeBusy, is_locked, lake_lock, old_trash, swap
 
 MAX_SMALL_FILES = 64
 """In the month that goes on; others are compacted when there is more than one."""
@@ -47,16 +47,10 @@ class Compacted:
     """Files that could not be read."""
 
 
-def compact(
-    lake: Path, manifest: Manifest | None = None, *, now_ms: int | None = None
-) -> Compacted:
-    """Compact what pays, complete what was cut off, and empty the trash.
-
-    Does nothing while another process does it, and on a lake that cannot be written. The manifest
-    is brought up to date and saved; `now_ms` tells past months from the one that goes on.
-    """
+def compact(known: Manifest, now_ms: int | None) -> Compacted:
+    """Compact a lake; see `schemas.lake.Lake.compact`."""
     this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
-    known = manifest or Manifest(lake)
+    lake = known.lake
     if not lake.is_dir():
         return Compacted()
     n_files = 0
@@ -65,7 +59,8 @@ def compact(
     unfit: list[Unfit | DamagedFile] = []
     try:
         with lake_lock(lake):
-            empty_trash(lake)
+            for folder in old_trash(lake):
+                shutil.rmtree(folder, ignore_errors=True)
             refreshed = known.refresh()
             problems += refreshed.problems
             damaged += refreshed.damaged

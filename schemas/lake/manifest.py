@@ -20,6 +20,7 @@ import orjson
 from schemas.errors import DamagedFile, SchemaError
 from schemas.io.files import write_whole
 from schemas.io.own_files import locked
+from schemas.lake.aliases import are_aliases_in_lake
 from schemas.lake.footer import Checksum, checksum_of, looks_unchanged, read_lake_file
 from schemas.lake.layout import (
     ALIASES,
@@ -28,9 +29,12 @@ from schemas.lake.layout import (
     Coverage,
     LakeFile,
     Part,
+    intent_text,
     live_paths,
+    moving,
     strays,
 )
+from schemas.lake.transaction import old_trash
 
 RUNS = "manifest/runs.json"
 FILES = "manifest/files.json"
@@ -193,6 +197,35 @@ class Manifest:
         self.miss("results", robbed_logs)
         return Refreshed(tuple(problems), robbed, tuple(damaged))
 
+    def is_as_left(self) -> bool:
+        """Return whether the files are those that were left there; one stat a file.
+
+        Always so where nobody noted which those were, as earlier versions did not.
+        """
+        sums = self._sums
+        if not are_aliases_in_lake(self.lake):
+            return False
+        if not sums:
+            return True
+        there: dict[str, Path] = {}
+        for table in TABLE_NAMES:
+            if strays(self.lake, table):
+                return False
+            there |= live_paths(self.lake, table)
+        try:
+            return there.keys() == sums.keys() and all(
+                looks_unchanged(path, sums[name]) for name, path in there.items()
+            )
+        except OSError:
+            return False  # moved just now, or worse
+
+    def is_tidy(self) -> bool:
+        """Return whether the files are those that are known, with nothing left to clear away."""
+        if moving(intent_text(self.lake)) is not None or old_trash(self.lake):
+            return False
+        there = (name for table in TABLE_NAMES for name in live_paths(self.lake, table))
+        return set(there) == self.names and self.is_as_left()
+
     def _is_as_sealed(self, name: str, path: Path) -> bool:
         """Return whether the bytes of a known file are what they were; notes those of a new one."""
         known = self._sums.get(name)
@@ -258,27 +291,6 @@ class Manifest:
                 lists = {name: list(one) for name, one in sums.items() if one}
                 _store(self.lake / CHECKSUMS, "checksums", lists)
                 self._changed_sums = {}
-
-
-def is_as_left(lake: Path) -> bool:
-    """Return whether the lake's files are those that were left there; one stat a file.
-
-    Always so where nobody noted which those were, as earlier versions did not.
-    """
-    sums = _load_sums(lake)
-    if not sums:
-        return True
-    there: dict[str, Path] = {}
-    for table in TABLE_NAMES:
-        if strays(lake, table):
-            return False
-        there |= live_paths(lake, table)
-    try:
-        return there.keys() == sums.keys() and all(
-            looks_unchanged(path, sums[name]) for name, path in there.items()
-        )
-    except OSError:
-        return False  # moved just now, or worse
 
 
 def _stored(file: LakeFile) -> list[Any]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -162,12 +161,15 @@ def _note(lake: Path, intent: Intent, phase: str) -> None:
     write_whole(lake / INTENT, orjson.dumps(facts))
 
 
-def empty_trash(lake: Path, older_than_s: float = TRASH_S) -> None:
-    """Delete what was replaced long ago; the caller holds the lake's lock."""
-    oldest = time.time() - older_than_s
+def old_trash(lake: Path) -> list[Path]:
+    """Return the folders of what was replaced so long ago that nobody reads it any more."""
+    oldest = time.time() - TRASH_S
+    found = []
     for folder in (lake / TRASH).glob("*"):
-        if folder.stat().st_mtime < oldest:
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another process empties it
+            if folder.stat().st_mtime < oldest:
+                found.append(folder)
+    return found
 
 
 class MirrorBusy(BenchError):

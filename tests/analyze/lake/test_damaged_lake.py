@@ -206,7 +206,7 @@ def test_a_reader_that_may_not_write_goes_on_and_says_what_is_missing(runs_dir, 
         def refuse(*_, **__):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr("analyze.lake.sync.one_sync", refuse)
+        monkeypatch.setattr("schemas.lake.locked", refuse)
     options = ("--no-sync",) if how == "--no-sync" else ()
 
     found, said = counts(runs_dir, *options)

@@ -20,15 +20,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from analyze.lake import load_group as bring_module
-from analyze.lake import sync as sync_module
 from analyze.lake.labels import label
-from analyze.lake.sync import has_changes, problems_of, prune, sync
-from analyze.query.ensure_synced import sync_changes
+from analyze.lake.sync import has_changes, problems_of, sync
+from analyze.query.ensure_synced import prune_runs, sync_changes
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
-from schemas.lake import lake_of, live_files
-from schemas.lake.bulk_load import drop_cut_off
-from schemas.lake.manifest import Manifest
+from schemas.lake import Lake, lake_of, live_files, load_group
 from schemas.lake.transaction import lock_run
 from tests.schemas.lake.test_imported import RECORD
 from tests.schemas.lake.test_mirror import event_line, plan_line, result_line
@@ -282,7 +278,7 @@ def test_a_pruned_run_stays_out_until_it_is_named(runs_dir):
         make(runs_dir, name)
     sync(runs_dir)
 
-    assert prune(runs_dir, ["a"]) > 0
+    assert prune_runs(runs_dir, ["a"]) > 0
 
     assert not has_changes(runs_dir)
     append(runs_dir / "a", result_line(3))
@@ -339,7 +335,7 @@ def test_a_lake_that_cannot_be_written_is_read_as_it_is(runs_dir, monkeypatch, n
     def refuse(*_):
         raise OSError(number, "no writing here")
 
-    monkeypatch.setattr(sync_module, "one_sync", refuse)
+    monkeypatch.setattr("schemas.lake.locked", refuse)
 
     synced = sync(runs_dir)
     assert synced.read_only
@@ -393,7 +389,7 @@ BRING = """
 import sys
 from pathlib import Path
 import analyze.lake.load_runs as bring
-bring.GROUP_RUNS, bring.MUCH_BYTES = {group}, {much}
+bring.MAX_GROUP_RUNS, bring.MIN_PARALLEL_BYTES = {group}, {much}
 from analyze.lake.sync import sync
 sync(Path(sys.argv[1]))
 """
@@ -590,7 +586,7 @@ def test_bad_lines_stay_known_through_a_refusal_and_another_name_of_the_folder(
 
 
 def test_a_long_run_s_folder_under_another_name_does_not_touch_the_run(runs_dir, monkeypatch):
-    monkeypatch.setattr(bring_module, "MAX_SHARED_BYTES", 100)  # every log is a long one
+    monkeypatch.setattr(load_group, "MAX_SHARED_BYTES", 100)  # every log is a long one
     folder = make(runs_dir, "a")
     sync(runs_dir)
     shutil.copytree(folder, runs_dir / "copy")
@@ -646,7 +642,7 @@ def test_a_folder_whose_name_is_no_text_is_named_and_stops_no_other(runs_dir):
 def test_a_folder_that_goes_away_meanwhile_stops_no_other(runs_dir):
     make(runs_dir, "there")
 
-    brought = bring_module.load_group(runs_dir, ["gone", "there"])
+    brought = Lake(lake_of(runs_dir)).append_run("gone", "there")
 
     assert (brought.n_runs, brought.problems, set(brought.mirrored)) == (1, [], {"there"})
 
@@ -713,7 +709,7 @@ def test_pruning_an_imported_run_writes_nothing_into_its_folder(runs_dir):
     folder = import_folder(runs_dir, "old", RECORD)
     sync(runs_dir)
 
-    prune(runs_dir, ["old"])
+    prune_runs(runs_dir, ["old"])
 
     assert [path.name for path in folder.iterdir()] == ["results.jsonl"]
 
@@ -721,7 +717,7 @@ def test_pruning_an_imported_run_writes_nothing_into_its_folder(runs_dir):
 def test_a_pruned_run_that_is_resumed_comes_in_whole(runs_dir):
     folder = make(runs_dir, "a")
     sync(runs_dir)
-    prune(runs_dir, ["a"])
+    prune_runs(runs_dir, ["a"])
     append(folder, result_line(3))
     mirror_run(folder, lake_of(runs_dir))
     append(folder, result_line(4))  # and the process that mirrors it is killed
@@ -747,11 +743,11 @@ def test_text_whose_results_appear_this_moment_is_not_taken_for_cut_off(runs_dir
     lake = lake_of(runs_dir)
     (results,) = live_files(lake, "results")
     hidden = results.rename(runs_dir.parent / "hidden")
-    manifest = Manifest(lake)
-    manifest.refresh()
+    opened = Lake(lake)
+    opened.refresh()
     hidden.rename(results)
 
-    drop_cut_off(lake, manifest)
+    opened.drop_cut_off()
 
     assert_lake_is_the_logs(runs_dir)
 

@@ -9,7 +9,7 @@ import pytest
 
 from analyze.query.session import Session
 from analyze.summary.summarize import summarize_run, summary_json, summary_of, write_files
-from schemas.lake.compact import compact
+from schemas.lake import Lake
 from schemas.lake.layout import Coverage, live_files, month_of
 from schemas.lake.tables import table_of
 from schemas.lake.writer import LakeWriter
@@ -81,7 +81,7 @@ def test_bytes_are_the_same_after_a_compaction(mirrored, expected, tmp_path):
     lake = relaid(mirrored, tmp_path / "other", 15, seed=3)
     before = len(live_files(lake, "results"))
 
-    compact(lake, now_ms=mirrored.started_at_ms + 400 * 86_400_000)
+    Lake(lake).compact(now_ms=mirrored.started_at_ms + 400 * 86_400_000)
 
     assert len(live_files(lake, "results")) == 1 < before
     for threads in (1, 8):

@@ -13,9 +13,8 @@ from collect.run_folder.log import RunLog
 from collect.run_folder.restore import restore
 from schemas.base import SCHEMA_VERSION
 from schemas.errors import LogLost, NotResumable
-from schemas.lake import TABLE_NAMES, live_files
+from schemas.lake import TABLE_NAMES, Lake, live_files
 from schemas.lake.bulk_load import read_whole
-from schemas.lake.compact import compact
 from schemas.lake.footer import parts_of
 from schemas.lake.recover import prune
 from schemas.run.trace import Artifact, artifact_frame
@@ -207,7 +206,7 @@ def test_whatever_the_lake_has_become_decides_what_is_missing(lost, state):
     Lost(lost.runs_dir, "other")
     before = lost.rows()
     if state == "compacted":
-        compact(lost.lake, now_ms=1_770_000_000_000)
+        Lake(lost.lake).compact(now_ms=1_770_000_000_000)
         assert all(len(live_files(lost.lake, table)) == 1 for table in TABLE_NAMES)
     elif state == "pruned":
         prune(lost.lake, ["r"])

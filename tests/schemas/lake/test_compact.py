@@ -16,12 +16,11 @@ import pytest
 
 from schemas.errors import SchemaError
 from schemas.io.arrow import row_of
+from schemas.lake import Lake, rewrite, transaction
 from schemas.lake import compact as compact_module
-from schemas.lake import rewrite, transaction
-from schemas.lake.compact import Compacted, compact
+from schemas.lake.compact import Compacted
 from schemas.lake.footer import LAYOUT, PREFIX, parts_of, read_lake_file
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
-from schemas.lake.manifest import Manifest
 from schemas.lake.tables import TABLES, table_of
 from schemas.lake.transaction import LakeBusy, lake_lock, lock_run
 from schemas.lake.writer import LakeWriter
@@ -123,7 +122,7 @@ def test_a_past_month_becomes_one_file_a_table_and_no_row_changes(lake):
         seal(lake, run_id)
     before = everything(lake)
 
-    done = compact(lake, now_ms=NOW_MS)
+    done = Lake(lake).compact(now_ms=NOW_MS)
 
     assert done == Compacted(3 * 8, ())
     assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
@@ -135,17 +134,17 @@ def test_a_past_month_becomes_one_file_a_table_and_no_row_changes(lake):
 def test_compacting_again_changes_nothing(lake):
     for run_id in ("b", "a"):
         seal(lake, run_id)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     files = {table: live_files(lake, table) for table in TABLE_NAMES}
 
-    assert compact(lake, now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
     assert {table: live_files(lake, table) for table in TABLE_NAMES} == files
 
 
 def test_runs_stand_in_order_each_with_its_rows_together(lake):
     for run_id in ("c", "a-b-000001", "a", "b"):
         seal(lake, run_id)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     (path,) = live_files(lake, "results")
     rows = rows_of([path])
@@ -166,7 +165,7 @@ def test_a_run_is_found_in_a_file_of_several_whatever_its_name(lake):
     single = {run_id: files_of(lake, "results", run_id) for run_id in names}
     assert all(len(files) == 2 for files in single.values())
     assert len({path for files in single.values() for path in files}) == 10
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     seal(lake, "a-b-c", month="2026-02")
 
     together = live_files(lake, "results")[0]
@@ -182,10 +181,10 @@ def test_the_month_that_goes_on_is_left_alone_until_there_are_many_files(lake, m
     monkeypatch.setattr(compact_module, "MAX_SMALL_FILES", 3)
     for run_id in ("a", "b", "c"):
         seal(lake, run_id, month="2026-02", batches=1)
-    assert compact(lake, now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
 
     seal(lake, "d", month="2026-02", batches=1)
-    assert compact(lake, now_ms=NOW_MS).n_files == 5 * 4
+    assert Lake(lake).compact(now_ms=NOW_MS).n_files == 5 * 4
 
 
 def test_months_stay_apart_and_the_last_millisecond_counts(lake):
@@ -194,10 +193,10 @@ def test_months_stay_apart_and_the_last_millisecond_counts(lake):
         seal(lake, run_id, month="2025-11")
         seal(lake, f"{run_id}2", month="2025-12")
 
-    assert compact(lake, now_ms=end - 1) == Compacted(), "both months go on, or are to come"
-    assert compact(lake, now_ms=end).n_files == 2 * 8
+    assert Lake(lake).compact(now_ms=end - 1) == Compacted(), "both months go on, or are to come"
+    assert Lake(lake).compact(now_ms=end).n_files == 2 * 8
     assert [path.parent.name for path in live_files(lake, "results")].count("month=2025-12") == 4
-    assert compact(lake, now_ms=NOW_MS).n_files == 2 * 8
+    assert Lake(lake).compact(now_ms=NOW_MS).n_files == 2 * 8
     assert [path.parent.name for path in live_files(lake, "results")] == [
         "month=2025-11", "month=2025-12",
     ]  # fmt: skip
@@ -210,13 +209,13 @@ def test_a_large_file_stays_as_it_is_and_none_is_made_too_large(lake, monkeypatc
         seal(lake, run_id, batches=1, n_rows=4)
     large = files_of(lake, "results", "large")
 
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     assert files_of(lake, "results", "large") == large
     assert [read_lake_file(path).n_rows for path in live_files(lake, "results")] in (
         [10, 8, 8, 8], [8, 10, 8, 8], [8, 8, 10, 8], [8, 8, 8, 10],
     )  # fmt: skip
-    assert compact(lake, now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
 
 
 def test_a_row_is_rewritten_a_few_times_however_often_small_files_follow(lake, monkeypatch):
@@ -225,7 +224,7 @@ def test_a_row_is_rewritten_a_few_times_however_often_small_files_follow(lake, m
     for number in range(30):
         seal(lake, f"r{number:02d}", batches=2, n_rows=20)
         before = set(live_files(lake, "results"))
-        compact(lake, now_ms=NOW_MS)
+        Lake(lake).compact(now_ms=NOW_MS)
         made = set(live_files(lake, "results")) - before
         rewritten += sum(read_lake_file(path).n_rows for path in made)
 
@@ -238,7 +237,7 @@ def test_row_groups_are_bounded_by_rows_and_by_bytes(lake, monkeypatch):
     monkeypatch.setattr(rewrite, "MAX_GROUP_ROWS", 7)
     for run_id in "abcd":
         seal(lake, run_id)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     (path,) = live_files(lake, "results")
     metadata = pq.ParquetFile(path).metadata
@@ -248,7 +247,7 @@ def test_row_groups_are_bounded_by_rows_and_by_bytes(lake, monkeypatch):
     seal(lake, "e")
     monkeypatch.setattr(rewrite, "MAX_GROUP_BYTES", 1)
     before = everything(lake)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     (path,) = live_files(lake, "results")
     assert pq.ParquetFile(path).metadata.num_row_groups == 10
     assert everything(lake) == before, "parts were read out of the middle of row groups"
@@ -258,7 +257,7 @@ def test_a_row_group_ends_as_soon_as_it_has_its_rows(lake, monkeypatch):
     monkeypatch.setattr(rewrite, "MAX_GROUP_ROWS", 6)
     for run_id in "abc":
         seal(lake, run_id)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     metadata = pq.ParquetFile(live_files(lake, "results")[0]).metadata
     groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -283,11 +282,11 @@ def test_a_file_is_open_only_while_its_own_rows_are_written(lake, monkeypatch):
 
     for run_id in "ab":
         seal(lake, run_id, batches=3)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     for run_id in "cde":
         seal(lake, run_id, batches=3)
     monkeypatch.setattr(rewrite, "Source", Counted)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     assert most == 1
     assert n_open == 0
@@ -303,7 +302,7 @@ def test_what_a_crash_left_of_a_batch_stays_outside(lake):
     shutil.copy(first, first.with_name("twice-0123456789ab-000009.parquet"))
     before = everything(lake)
 
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     assert everything(lake) == before
     (together,) = {file.path for file, _ in parts_of(lake, "outputs", "whole")}
@@ -318,12 +317,12 @@ def test_a_run_that_is_being_mirrored_is_left_alone(lake):
     run_dir.mkdir()
     handle = lock_run(run_dir, lake)
 
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     assert len(files_of(lake, "results", "b")) == 2
     assert files_of(lake, "results", "a") == files_of(lake, "results", "c")
 
     os.close(handle)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
 
 
@@ -331,10 +330,10 @@ def test_two_at_once_do_not_meet(lake):
     for run_id in ("a", "b"):
         seal(lake, run_id)
     with lake_lock(lake):
-        assert compact(lake, now_ms=NOW_MS) == Compacted()
+        assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
         with pytest.raises(LakeBusy, match="another process"), lake_lock(lake, 0.1):
             pass
-    assert compact(lake, now_ms=NOW_MS).n_files == 16
+    assert Lake(lake).compact(now_ms=NOW_MS).n_files == 16
 
 
 def test_a_file_of_somebody_else_is_named_and_stays(lake):
@@ -344,7 +343,7 @@ def test_a_file_of_somebody_else_is_named_and_stays(lake):
     (folder / "strange.parquet").write_bytes(b"no parquet")
     pq.write_table(pa.table({"a": [1]}), folder / "foreign.parquet")
 
-    done = compact(lake, now_ms=NOW_MS)
+    done = Lake(lake).compact(now_ms=NOW_MS)
 
     assert done.n_files == 16
     found = {damaged.path.name: damaged.found for damaged in done.damaged}
@@ -368,7 +367,7 @@ def test_a_file_with_a_column_that_would_be_lost_stays_as_it_is(lake):
     content[4:60] = b"\0" * 56
     damaged.write_bytes(content)
 
-    done = compact(lake, now_ms=NOW_MS)
+    done = Lake(lake).compact(now_ms=NOW_MS)
 
     assert files_of(lake, "results", "b") == [path]
     assert files_of(lake, "events", "c") == [damaged]
@@ -411,7 +410,7 @@ def test_files_of_the_first_layout_get_what_each_record_supersedes(lake, older):
     for number in older:
         as_layout_1(files_of(lake, "results", "a")[number])
 
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     (path,) = live_files(lake, "results")
     found = {row["record_no"]: row["supersedes"] for row in rows_of([path]) if row["run_id"] == "a"}
@@ -431,7 +430,7 @@ def test_records_in_a_file_that_stays_are_superseded_too(lake, monkeypatch):
     sizes = {path: path.stat().st_size for path in live_files(lake, "results")}
     monkeypatch.setattr(compact_module, "MAX_MERGED_ROWS", 41)
 
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     assert first in sizes
     made = [path for path in live_files(lake, "results") if path not in sizes]
@@ -450,26 +449,26 @@ def test_records_in_a_file_that_stays_are_superseded_too(lake, monkeypatch):
 def test_trash_is_emptied_ten_minutes_on_by_a_later_one(lake):
     for run_id in ("a", "b"):
         seal(lake, run_id)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     trashed = list(lake.glob("trash/*/*.parquet"))
     assert len(trashed) == 16
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     assert all(path.exists() for path in trashed), "somebody may still be reading them"
 
     for folder in (lake / "trash").iterdir():
         long_ago = folder.stat().st_mtime - transaction.TRASH_S
         os.utime(folder, (long_ago, long_ago))
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     assert list((lake / "trash").iterdir()) == []
 
 
 def test_the_manifest_knows_what_went_where(lake):
     for run_id in ("a", "b"):
         seal(lake, run_id)
-    manifest = Manifest(lake)
-    compact(lake, manifest, now_ms=NOW_MS)
+    manifest = Lake(lake)
+    manifest.compact(now_ms=NOW_MS)
 
-    for known in (manifest, Manifest(lake)):
+    for known in (manifest, Lake(lake)):
         assert known.names == {
             path.relative_to(lake).as_posix() for path in lake.glob("*/month=*/*.parquet")
         }
@@ -477,7 +476,7 @@ def test_the_manifest_knows_what_went_where(lake):
 
 
 def test_a_lake_that_is_not_there_stays_away(lake):
-    assert compact(lake, now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
     assert not lake.exists()
 
 
@@ -490,7 +489,7 @@ def test_a_full_disk_leaves_all_as_it_was(tmp_path):
         filler = disk.folder / "filler"
         for free in (0, 4_096, 20_000, 60_000):
             _fill(filler, free)
-            done = compact(lake, now_ms=NOW_MS)
+            done = Lake(lake).compact(now_ms=NOW_MS)
             assert everything(lake) == before
             assert globbed(lake) == counts(lake)
             assert list(lake.glob("*/month=*/.tmp-*")) == []
@@ -498,7 +497,7 @@ def test_a_full_disk_leaves_all_as_it_was(tmp_path):
                 assert "No space left on device" in done.problems[0]
                 assert len(done.problems) == 1
             filler.unlink()
-        assert compact(lake, now_ms=NOW_MS).problems == ()
+        assert Lake(lake).compact(now_ms=NOW_MS).problems == ()
         assert everything(lake) == before
         assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
 
@@ -519,7 +518,7 @@ KILLED = """
 import os, shutil, signal, sys
 from pathlib import Path
 from schemas.lake import compact as compact_module, rewrite
-from schemas.lake.compact import compact
+from schemas.lake import Lake
 rewrite.GROUP_ROWS = 4
 os.fsync = lambda handle: None  # who is killed loses nothing that was written, synced or not
 template, folder = Path(sys.argv[1]), Path(sys.argv[2])
@@ -548,7 +547,7 @@ for step in range(1, 1_000):
             return real(*arguments)
         rewrite.fitted = fitted
         sys.addaudithook(hook)
-        compact(runs / "lake", now_ms=now_ms)
+        Lake(runs / "lake").compact(now_ms=now_ms)
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code == 0:
@@ -587,7 +586,7 @@ def test_killed_before_any_change_of_the_disk_it_is_completed_or_taken_back(lake
             for run_id in exact[table]:
                 assert len(parts_of(killed, table, run_id)) == len(parts_of(lake, table, run_id))
         states[found == exact] += 1
-        compact(killed, now_ms=NOW_MS)
+        Lake(killed).compact(now_ms=NOW_MS)
         assert everything(killed) == before, runs.name
         assert globbed(killed) == exact
         assert n_files(killed) == dict.fromkeys(TABLE_NAMES, 1)
@@ -612,7 +611,7 @@ def test_a_lake_that_cannot_be_written_is_read_right_in_the_middle_of_a_compacti
         patch.setattr(Path, "rename", dies)
         patch.setattr(transaction, "_take_back", lambda *_: None)
         with pytest.raises(KeyboardInterrupt):
-            compact(lake, now_ms=NOW_MS)
+            Lake(lake).compact(now_ms=NOW_MS)
     assert globbed(lake) != counts(lake)
     assert everything(lake) == before
 
@@ -621,9 +620,9 @@ def test_a_lake_that_cannot_be_written_is_read_right_in_the_middle_of_a_compacti
 
     with monkeypatch.context() as patch:
         patch.setattr("schemas.lake.transaction.os.open", refuses)
-        assert compact(lake, now_ms=NOW_MS) == Compacted()
+        assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
     assert everything(lake) == before
-    assert compact(lake, now_ms=NOW_MS).problems == ()
+    assert Lake(lake).compact(now_ms=NOW_MS).problems == ()
     assert everything(lake) == before == everything(lake)
 
 
@@ -651,7 +650,7 @@ def test_readers_count_right_while_files_come_and_are_compacted(lake):
         thread.start()
     for number in range(8):
         seal(lake, f"r-{number:02d}", batches=3)
-        compact(lake, now_ms=NOW_MS)
+        Lake(lake).compact(now_ms=NOW_MS)
     stop.set()
     for thread in threads:
         thread.join()

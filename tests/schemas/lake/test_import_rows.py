@@ -10,12 +10,12 @@ from analyze.importers.base import write_run
 from analyze.importers.defaults import result_of
 from analyze.importers.originals import digest_of, hashes_of
 from analyze.lake.labels import label
-from analyze.lake.sync import has_changes, problems_of, prune, sync
+from analyze.lake.sync import has_changes, problems_of, sync
+from analyze.query.ensure_synced import prune_runs
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
+from schemas.lake import Lake
 from schemas.lake.bulk_load import read_whole
-from schemas.lake.compact import compact
 from schemas.lake.layout import lake_of, live_files
-from schemas.lake.manifest import Manifest
 from schemas.lake.tables import TABLES
 from schemas.run.import_record import ImportRecord, UnfinishedTrial, is_imported
 from schemas.run.layout import IMPORT_FILE
@@ -207,7 +207,7 @@ def test_a_pruned_import_stays_out_until_it_is_named(runs_dir):
     folder = imported(runs_dir, line("c1")).run_dir
     sync(runs_dir)
 
-    assert prune(runs_dir, ["imp"]) > 0
+    assert prune_runs(runs_dir, ["imp"]) > 0
 
     assert sync(runs_dir).n_runs == 0
     assert sync(runs_dir, only=[folder]).n_runs == 1
@@ -220,7 +220,7 @@ def test_many_imports_are_compacted_into_few_files(runs_dir):
         sync(runs_dir)
 
     lake = lake_of(runs_dir)
-    compact(lake, Manifest(lake))
+    Lake(lake).compact()
 
     assert len(rows(runs_dir)) == 12
     assert not has_changes(runs_dir)

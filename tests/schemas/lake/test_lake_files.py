@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.lake.compact import compact
+from schemas.lake import Lake
 from schemas.lake.footer import parts_of, read_lake_file
 from schemas.lake.layout import (
     INTENT,
@@ -80,7 +80,7 @@ def test_files_of_the_first_layout_are_compacted_into_that_of_today(old_lake):
     before = {
         table: sorted(map(str, rows_of(live_files(old_lake, table)))) for table in TABLE_NAMES
     }
-    assert compact(old_lake, now_ms=NOW_MS).problems == ()
+    assert Lake(old_lake).compact(now_ms=NOW_MS).problems == ()
 
     for table in ("results", "outputs", "events"):
         (path,) = live_files(old_lake, table)
@@ -174,7 +174,7 @@ def test_an_intent_that_is_not_ours_is_passed_over(folder, content):
     (lake / INTENT).write_bytes(content)
 
     assert len(names(lake)) == 3
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     assert len(names(lake)) == 3
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from schemas.base import SCHEMA_VERSION
-from schemas.lake.compact import compact
+from schemas.lake import Lake
 from schemas.lake.footer import parts_of
 from schemas.lake.layout import live_files
 from schemas.lake.manifest import FILES, RUNS, Manifest, MirroredRun
@@ -63,7 +63,7 @@ def test_what_others_saved_meanwhile_stays(lake):
      b'{"version": 1, "runs": [], "files": 7}', b"\xff\xfe\x00"],
 )  # fmt: skip
 def test_a_manifest_that_is_lost_torn_or_foreign_is_made_again(lake, content):
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     seal(lake, "c")
     before = counts(lake)
     for name in (RUNS, FILES):
@@ -72,11 +72,11 @@ def test_a_manifest_that_is_lost_torn_or_foreign_is_made_again(lake, content):
         if content is not None:
             path.write_bytes(content)
 
-    manifest = Manifest(lake)
+    manifest = Lake(lake)
     assert manifest.runs == {}
     assert manifest.refresh().problems == ()
     assert manifest.parts_of("results", "a") == parts_of(lake, "results", "a")
-    assert compact(lake, manifest, now_ms=NOW_MS).problems == ()
+    assert manifest.compact(now_ms=NOW_MS).problems == ()
     assert counts(lake) == before
     assert Manifest(lake).names == manifest.names
 
@@ -110,7 +110,7 @@ def test_a_compaction_robs_nobody(lake):
     manifest = Manifest(lake)
     manifest.refresh()
     manifest.save()
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     assert manifest.refresh().robbed_runs == frozenset()
     assert manifest.names == Manifest(lake).names

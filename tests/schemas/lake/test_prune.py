@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import LogLost
-from schemas.lake.compact import compact
+from schemas.lake import Lake
 from schemas.lake.footer import parts_of
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
 from schemas.lake.recover import prune, remove_cut_batches, remove_part
@@ -26,7 +26,7 @@ def lake(tmp_path):
 @pytest.mark.parametrize("is_compact", [False, True])
 def test_all_rows_of_the_named_runs_go_and_no_others(lake, is_compact):
     if is_compact:
-        compact(lake, now_ms=NOW_MS)
+        Lake(lake).compact(now_ms=NOW_MS)
     before = counts(lake)
 
     assert prune(lake, ["a", "b", "never-made"]) == 2 * (3 + 1 + 6 + 6 + 2)
@@ -42,7 +42,7 @@ def test_all_rows_of_the_named_runs_go_and_no_others(lake, is_compact):
 
 
 def test_the_last_run_of_a_file_takes_the_file_along(lake):
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     prune(lake, ["a", "b", "a-b-000001"])
 
     assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 0)
@@ -53,7 +53,7 @@ def test_what_a_record_supersedes_is_kept_where_a_file_is_rewritten(lake):
     seal(lake, "c", batches=3, n_cases=2)
     for path in files_of(lake, "results", "c"):
         as_layout_1(path)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     prune(lake, ["a"])
 
     (path,) = live_files(lake, "results")
@@ -62,7 +62,7 @@ def test_what_a_record_supersedes_is_kept_where_a_file_is_rewritten(lake):
 
 
 def test_nothing_goes_while_another_process_rewrites_the_lake(lake, monkeypatch):
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     monkeypatch.setattr("schemas.lake.recover.LOCK_WAIT_S", 0.1)
     before = counts(lake)
     file, part = parts_of(lake, "results", "a")[0]
@@ -79,7 +79,7 @@ def test_nothing_goes_while_another_process_rewrites_the_lake(lake, monkeypatch)
 def test_what_was_cut_off_of_a_batch_leaves_a_file_of_several_runs(lake, tmp_path):
     log = tmp_path / "results.jsonl"
     log.write_bytes((b"x" * 99 + b"\n") * 8)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     file, part = next(one for one in parts_of(lake, "results", "a") if one[1].coverage.start)
     remove_part(lake, "results", file, part)
     before = counts(lake)
@@ -101,7 +101,7 @@ def test_a_stretch_that_its_log_does_not_hold_stays(lake, tmp_path, is_compact):
     log.write_bytes((b"x" * 99 + b"\n") * 4)  # the second batch, bytes 400 to 800, is lost
     files_of(lake, "results", "a")[1].unlink()  # of it the text alone is left
     if is_compact:
-        compact(lake, now_ms=NOW_MS)
+        Lake(lake).compact(now_ms=NOW_MS)
     before = counts(lake)
 
     assert remove_cut_batches(lake, "a", log, is_growing=False).end == 400
@@ -112,7 +112,7 @@ def test_a_stretch_that_its_log_does_not_hold_stays(lake, tmp_path, is_compact):
 
 
 def test_a_log_that_is_only_shorter_takes_nothing_out_of_a_file_of_several_runs(lake, tmp_path):
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
     before = counts(lake)
 
     done = remove_cut_batches(lake, "a", tmp_path / "gone.jsonl", is_growing=False)
@@ -132,7 +132,7 @@ def test_leftovers_of_a_batch_go_and_the_rest_of_the_run_stays(lake, tmp_path):
 
 def test_a_file_that_was_moved_meanwhile_is_left_for_another_try(lake):
     file, part = parts_of(lake, "results", "a")[0]
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     with pytest.raises(LakeBusy):
         remove_part(lake, "results", file, part)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.lake.compact import compact
+from schemas.lake import Lake
 from schemas.lake.footer import parts_of
 from schemas.lake.layout import INTENT, TABLE_NAMES, TRASH, Coverage, Intent, live_files
 from schemas.lake.recover import remove_cut_batches
@@ -85,7 +85,7 @@ def test_the_records_of_one_run_replace_none_of_another_where_files_are_rewritte
     for run_id in ("a", "b"):
         for file, _ in parts_of(lake, "results", run_id):
             as_layout_1(file.path)
-    compact(lake, now_ms=NOW_MS)
+    Lake(lake).compact(now_ms=NOW_MS)
 
     rows = rows_of(live_files(lake, "results"))
     assert len(rows) == 12

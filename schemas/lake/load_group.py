@@ -1,6 +1,6 @@
-"""Some runs into the lake, under their locks: whole ones together, those that grew one by one.
+"""Some runs into the lake, or out of it, under their locks.
 
-Of the rows of a run in the lake the newest counts; a run that is read anew keeps the labels of it.
+Whole ones come in together, those that grew one by one.
 """
 
 from __future__ import annotations
@@ -8,45 +8,33 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from analyze.lake.find_changes import (
-    is_ours,
-    is_second_name,
-    line_of,
-    log_stat,
-    require_files,
-    torn_tail,
-)
-from schemas.errors import BenchError, DamagedFile
-from schemas.io.arrow import record_of
+from schemas.errors import BenchError, DamagedFile, counted, restore_command
+from schemas.io.own_files import refuse_other
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
-from schemas.lake.footer import parts_of
-from schemas.lake.layout import (
-    BATCH_TABLES,
-    NO_COVERAGE,
-    LakeFile,
-    Part,
-    covered_until,
-    lake_of,
-    month_of,
-)
-from schemas.lake.log_coverage import holds, tail_before
+from schemas.lake.layout import BATCH_TABLES, LakeFile, Part, covered_until
+from schemas.lake.log_coverage import holds
 from schemas.lake.manifest import Manifest, MirroredRun
 from schemas.lake.recover import prune, remove_part
-from schemas.lake.rewrite import rows_of_part
-from schemas.lake.rows import run_table
-from schemas.lake.tables import RunRow
+from schemas.lake.run_rows import keep_labels
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
-from schemas.lake.writer import LakeWriter, RunMirror
+from schemas.lake.writer import RunMirror
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord, is_imported
-from schemas.run.layout import IMPORT_FILE, LOG, LogStat, folder_state
+from schemas.run.layout import (
+    IMPORT_FILE,
+    LOG,
+    NO_LOG,
+    LogStat,
+    folder_state,
+    is_planned,
+    run_folders,
+)
 from schemas.run.result import LineError, misfit
 
 MAX_SHARED_BYTES = 32 * 2**20
@@ -60,8 +48,8 @@ FILE_OF = {PlannedTrial.__name__: "plan.jsonl", ImportRecord.__name__: IMPORT_FI
 
 
 @dataclass
-class LoadedGroup:
-    """What was brought in of a group of runs."""
+class Appended:
+    """What was brought in of some runs."""
 
     mirrored: dict[str, MirroredRun] = field(default_factory=dict)
     """What is known of each folder now; none for a run that another process has."""
@@ -73,33 +61,25 @@ class LoadedGroup:
     """Files of the lake that could not be read; their runs are not brought in yet."""
 
 
-def load_group(runs_dir: Path, names: list[str], manifest: Manifest | None = None) -> LoadedGroup:
-    """Bring some runs into the lake.
+class RunGroup:
+    """Brings some runs, by the names of their folders, into the lake beside these.
 
-    Args:
-        runs_dir: the folder that holds the runs.
-        names: the runs' folders.
-        manifest: is brought up to date once the runs are locked; by default it is loaded.
-
-    Raises:
-        OSError: the lake cannot be written.
+    The manifest is brought up to date once the runs are locked.
     """
-    return _Group(runs_dir, manifest or Manifest(lake_of(runs_dir))).bring(names)
 
-
-class _Group:
-    def __init__(self, runs_dir: Path, manifest: Manifest) -> None:
-        self._runs_dir = runs_dir
-        self._lake = lake_of(runs_dir)
+    def __init__(self, manifest: Manifest) -> None:
+        self._lake = manifest.lake
+        self._runs_dir = manifest.lake.parent
         self._manifest = manifest
-        self._brought = LoadedGroup()
+        self._brought = Appended()
         self._locks: dict[str, int] = {}
         self._imported: dict[str, bool] = {}
         self._looks: dict[str, str] = {}
         self._replaced: dict[str, list[tuple[str, LakeFile, Part]]] = {}
         self._read_again: set[str] = set()
 
-    def bring(self, names: list[str]) -> LoadedGroup:
+    def bring(self, names: Sequence[str]) -> Appended:
+        """Bring them in; see `schemas.lake.Lake.append_run`."""
         try:
             for name in names:
                 self._guarded(name, self._lock)
@@ -134,10 +114,10 @@ class _Group:
     def _lock(self, name: str) -> None:
         folder = self._runs_dir / name
         self._looks[name] = folder_state(folder)
-        if is_second_name(folder):
-            self._note(name, log_stat(folder), [], told=[])
+        if _is_second_name(folder):
+            self._note(name, _log_stat(folder), [], told=[])
             return
-        require_files(folder)
+        _require_files(folder)
         self._imported[name] = is_imported(folder)
         with contextlib.suppress(MirrorBusy):  # its collector brings it in
             self._locks[name] = lock_run(folder, self._lake, outside=self._imported[name])
@@ -166,20 +146,20 @@ class _Group:
                 raise
             cannot = "is missing, so this is no complete run"
             why = f"{exc.filename}: {cannot if is_gone else f'cannot be read ({exc.strerror})'}"
-        self._note(name, log_stat(folder), [why], told=[why], refused_as=self._looks[name])
+        self._note(name, _log_stat(folder), [why], told=[why], refused_as=self._looks[name])
         return None
 
     def _look_at(self, name: str) -> WholeRun | None:
         folder, imported = self._runs_dir / name, self._imported[name]
-        if not imported and not is_ours(folder):
-            self._note(name, log_stat(folder), [], told=[])  # another tool's results.jsonl
+        if not imported and not _is_ours(folder):
+            self._note(name, _log_stat(folder), [], told=[])  # another tool's results.jsonl
             return None
         held = [
             (table, file, part)
             for table in TABLES_IN_ORDER
             for file, part in self._manifest.parts_of(table, name)
         ]
-        seen = log_stat(folder)
+        seen = _log_stat(folder)
         if not held and (imported or seen.size <= MAX_SHARED_BYTES):
             return read_whole(folder, imported=imported)
         if imported:
@@ -202,14 +182,11 @@ class _Group:
         covered = covered_until(part for _, part in self._manifest.parts_of("results", name))
         whole = read_whole(folder, imported=True)
         is_shorter = covered.end > seen.size
-        is_same = covered.end == whole.coverage.end and covered.tail == (
-            tail_before(log, covered.end) if covered.end else ""
-        )
+        is_same = (covered.end, covered.tail) == (whole.coverage.end, whole.coverage.tail)
         is_there = all(self._manifest.parts_of(table, name) for table in whole.tables)
         if is_shorter or (is_same and is_there):
-            self._note(name, seen, [*whole.problems, *torn_tail(log, covered.end, seen)], told=[])
+            self._note(name, seen, [*whole.problems, *_torn_tail(log, covered.end, seen)], told=[])
             return None
-
         keep_labels(self._lake, whole)
         self._replaced[name] = [
             (table, file, part)
@@ -231,7 +208,7 @@ class _Group:
             problems = (
                 mirror.skipped_before()
                 if known is None or known.refused_as
-                else [one for one in known.problems if line_of(one, log) in range(1, begin + 1)]
+                else [one for one in known.problems if _line_of(one, log) in range(1, begin + 1)]
             )
             n_lines = mirror.step()
             mirror.seal()
@@ -240,7 +217,7 @@ class _Group:
         self._brought.files += mirror.sealed
         self._brought.n_rows += n_lines - len(mirror.problems)
         self._brought.n_runs += bool(n_lines)
-        tail = torn_tail(log, mirror.n_bytes, seen)
+        tail = _torn_tail(log, mirror.n_bytes, seen)
         lost = tail if seen.size < mirror.n_bytes else []  # a torn line may be written on
         self._note(name, seen, [*problems, *mirror.problems, *tail], told=[*mirror.problems, *lost])
 
@@ -265,7 +242,7 @@ class _Group:
             self._brought.n_rows += sum(
                 run.tables[table].num_rows for table in ("results", "events") if table in run.tables
             )
-            problems = [*run.problems, *torn_tail(log, run.coverage.end, run.log_stat)]
+            problems = [*run.problems, *_torn_tail(log, run.coverage.end, run.log_stat)]
             self._note(run.run_id, run.log_stat, problems, told=problems)
 
     def _note(
@@ -277,30 +254,75 @@ class _Group:
         self._brought.problems += told
 
 
-def seal_row(lake: Path, row: RunRow) -> None:
-    """Seal a newer row of a run."""
-    now_ms = max(time.time_ns() // 1_000_000, row.recorded_at_ms + 1)
-    writer = LakeWriter(lake, row.run_id, month_of(row.started_at_ms or 0))
-    newer = row.model_copy(update={"recorded_at_ms": now_ms})
-    writer.seal_batch({"runs": run_table(newer)}, NO_COVERAGE)
+def take_out(known: Manifest, run_ids: Collection[str]) -> int:
+    """Remove the rows of runs and note that they stay out; see `schemas.lake.Lake.prune`."""
+    runs_dir = known.lake.parent
+    there = {name: log for name, log in run_folders(runs_dir) if name in run_ids}
+    with contextlib.ExitStack() as locks:
+        for run_id in there:
+            folder = runs_dir / run_id
+            handle = lock_run(folder, known.lake, outside=is_imported(folder))
+            locks.callback(os.close, handle)
+        n_rows = prune(known.lake, run_ids)
+        for run_id, log in there.items():
+            known.runs[run_id] = MirroredRun(run_id, *log, is_pruned=True)
+        known.refresh()
+        known.save()
+    return n_rows
 
 
-def latest_row(lake: Path, run_id: str) -> RunRow | None:
-    """Return the row of a run that counts; None when the lake does not know it."""
-    rows = [
-        record_of(RunRow, row)
-        for file, part in parts_of(lake, "runs", run_id)
-        for table in rows_of_part(file, part)
-        for row in table.to_pylist()
-    ]
-    return max(rows, key=lambda row: row.recorded_at_ms, default=None)
+def _is_second_name(folder: Path) -> bool:
+    """Return whether a folder is a link to another run beside it, which counts once."""
+    target = Path(os.path.realpath(folder))  # a loop is no error here, other than to `resolve`
+    is_beside = target.parent == folder.parent.resolve()
+    return folder.is_symlink() and is_beside and not target.name.startswith(".")
 
 
-def keep_labels(lake: Path, whole: WholeRun) -> None:
-    """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
-    (row,) = whole.tables["runs"].to_pylist()
-    new, old = record_of(RunRow, row), latest_row(lake, whole.run_id)
-    if old is not None:
-        now_ms = max(time.time_ns() // 1_000_000, old.recorded_at_ms + 1)
-        newer = new.model_copy(update={"labels": old.labels, "recorded_at_ms": now_ms})
-        whole.tables["runs"] = run_table(newer)
+def _require_files(folder: Path) -> None:
+    """Refuse a folder of which something that is read is a link, a pipe or a device.
+
+    Raises:
+        NotOwnFile: names it.
+    """
+    for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG):
+        path = folder / name
+        try:
+            facts = path.lstat()
+        except OSError:
+            continue  # who reads it says why it cannot be read
+        refuse_other(path, facts)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Return whether a folder holds a run of ours, or what is left of one."""
+    return (folder / "config.json").exists() or (folder / "plan.jsonl").exists()
+
+
+def _log_stat(folder: Path) -> LogStat:
+    """Return size and time of a folder's log; zeros while there is none."""
+    try:
+        facts = (folder / LOG).stat()
+    except OSError:
+        return NO_LOG
+    return LogStat(facts.st_size, facts.st_mtime_ns)
+
+
+def _line_of(problem: str, log: Path) -> int:
+    """Return the number of the line that a problem is about; 0 when it is about no line."""
+    # The folder of runs may have been named another way, or have been elsewhere, at that time.
+    number = problem.partition(f"{log.parent.name}/{log.name}:")[2].partition(":")[0]
+    return int(number) if number.isdecimal() else 0
+
+
+def _torn_tail(log: Path, covered: int, seen: LogStat) -> list[str]:
+    """Return what is wrong with the end of a log."""
+    if seen.size < covered:
+        again = f"; `{restore_command(log.parent)}` writes it again" * is_planned(log.parent)
+        return [
+            f"{log}: is {counted(covered - seen.size, 'byte')} shorter than what the lake holds "
+            f"of it; the lake's rows are used{again}"
+        ]
+    if seen.size > covered:
+        n_bytes = counted(seen.size - covered, "byte")
+        return [f"{log}: its end is a torn line or not mirrored yet ({n_bytes})"]
+    return []

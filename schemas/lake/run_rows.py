@@ -1,24 +1,29 @@
-"""Rows of the lake back to the lines of a log they were made of; loads pyarrow.
+"""What the lake holds of one run, read back: the lines of its log, and its own row with its labels.
 
 A line is what its record writes today, so it reads back into an equal row, and where the same
-benchlake wrote both it is the same bytes.
+benchlake wrote both it is the same bytes. Of a run's own rows the newest counts.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from schemas.io.arrow import record_of
+from schemas.lake.bulk_load import WholeRun
 from schemas.lake.footer import parts_of
-from schemas.lake.layout import BATCH_TABLES
+from schemas.lake.layout import BATCH_TABLES, NO_COVERAGE, month_of
 from schemas.lake.log_coverage import LakeLog, holds
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
-from schemas.lake.rows import output_hash
-from schemas.lake.writer import RunMirror
+from schemas.lake.rows import output_hash, run_table
+from schemas.lake.tables import RunRow
+from schemas.lake.writer import LakeWriter, RunMirror
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import OUTPUT_FIELDS, Event, Result
 
@@ -56,11 +61,8 @@ def read_lake_log(lake: Path, run_id: str, text_of: TextOf) -> LakeLog:
 
 def _rows(lake: Path, table: str, run_id: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a run in a table, each stretch of its log once."""
-    done = set()
-    for file, part in parts_of(lake, table, run_id):
-        if part.coverage in done:
-            continue
-        done.add(part.coverage)
+    held = {part.coverage: (file, part) for file, part in reversed(parts_of(lake, table, run_id))}
+    for file, part in reversed(held.values()):
         for rows in rows_of_part(file, part):
             yield from fitted(rows, table, file.path).to_pylist()
 
@@ -95,3 +97,36 @@ def fit_lake(run_dir: Path, lake: Path, lock: int) -> None:
     with closing(RunMirror(run_dir, lake, lock=lock, is_growing=True)) as mirror:
         mirror.step()
         mirror.seal()
+
+
+def set_labels(lake: Path, run_id: str, labels: tuple[str, ...]) -> bool:
+    """Seal a newer row of a run; see `schemas.lake.Lake.label`."""
+    row = _latest_row(lake, run_id)
+    if row is not None:
+        writer = LakeWriter(lake, run_id, month_of(row.started_at_ms or 0))
+        writer.seal_batch({"runs": _newer(row, row, labels)}, NO_COVERAGE)
+    return row is not None
+
+
+def keep_labels(lake: Path, whole: WholeRun) -> None:
+    """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
+    (row,) = whole.tables["runs"].to_pylist()
+    if (old := _latest_row(lake, whole.run_id)) is not None:
+        whole.tables["runs"] = _newer(record_of(RunRow, row), old, old.labels)
+
+
+def _latest_row(lake: Path, run_id: str) -> RunRow | None:
+    """Return the row of a run that counts; None when the lake does not know it."""
+    rows = (
+        record_of(RunRow, row)
+        for file, part in parts_of(lake, "runs", run_id)
+        for table in rows_of_part(file, part)
+        for row in table.to_pylist()
+    )
+    return max(rows, key=lambda row: row.recorded_at_ms, default=None)
+
+
+def _newer(row: RunRow, old: RunRow, labels: tuple[str, ...]) -> pa.Table:
+    """Return a row that counts from now on instead of an older one."""
+    now_ms = max(time.time_ns() // 1_000_000, old.recorded_at_ms + 1)
+    return run_table(row.model_copy(update={"labels": labels, "recorded_at_ms": now_ms}))
