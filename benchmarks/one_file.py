@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from schemas.lake import lake_of, live_files
 from schemas.lake.rewrite import MAX_GROUP_ROWS
-from schemas.lake.tables import TABLES, compression_of, file_facts
+from schemas.lake.rows.tables import TABLES, compression_of, file_facts
 
 
 def one_file_a_table(runs_dir: Path, target: Path) -> None:

@@ -16,7 +16,7 @@ from synthetic_rows import Shape, digest, served_name, thinking_level, transport
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.lake.layout import Coverage, Part
 from schemas.lake.rewrite import MAX_GROUP_ROWS
-from schemas.lake.tables import TABLES, compression_of, file_facts
+from schemas.lake.rows.tables import TABLES, compression_of, file_facts
 from schemas.run.config import PlannedTrial, RunConfig, RunModel
 from schemas.run.result import Result
 

@@ -2,7 +2,7 @@
 
 Models differ in skill and speed, cases in difficulty; one prompt changes half way through, one
 model loses skill in the last quarter; 3 % of the trials fail, most of them for reasons outside the
-model. Columns come from `schemas.lake.tables.TABLES`; one that nothing here knows is null.
+model. Columns come from `schemas.lake.rows.tables.TABLES`; one that nothing here knows is null.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.lake.tables import TABLES
+from schemas.lake.rows.tables import TABLES
 
 SEED = 20261122
 BEGIN_MS = 1_735_689_600_000

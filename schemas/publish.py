@@ -30,7 +30,7 @@ from schemas.config.suite import Suite
 from schemas.failures import FAILURES, classify
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
-from schemas.lake.tables import lake_document
+from schemas.lake.rows.tables import lake_document
 from schemas.output.comparison import Comparison
 from schemas.output.doctor import DoctorReport
 from schemas.output.regressions import Flaky, GateResult, Regressions

@@ -25,9 +25,9 @@ from schemas.io.own_files import locked, open_own_file
 from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
-from schemas.lake.parse_log import read_plan
-from schemas.lake.rows import RunRows, keys_of, plan_table, run_table
-from schemas.lake.tables import TABLES, run_row
+from schemas.lake.rows.lines import RunRows, keys_of, plan_table, run_table
+from schemas.lake.rows.parse_log import read_plan
+from schemas.lake.rows.tables import TABLES, run_row
 from schemas.lake.writer import seal_files, sync_log
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogStat
@@ -83,7 +83,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     lines = io.BytesIO(content[:end]).readlines()
     coverage = Coverage(0, end, 0, len(lines), tail_before(log, end) if end else "")
     if imported and (run_dir / IMPORT_FILE).exists():
-        from schemas.lake.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
+        from schemas.lake.rows.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
         reader = ImportRows(import_record_of(run_dir))
         rows, found = _rows(reader, lines)
@@ -91,7 +91,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)
     elif imported:
         from schemas.config.run_profile import limit_of_config  # noqa: PLC0415
-        from schemas.lake.foreign_rows import import_lines  # noqa: PLC0415 - few folders are
+        from schemas.lake.rows.foreign_rows import import_lines  # noqa: PLC0415 - few folders are
 
         whole = import_lines(run_dir.name, lines, limit_ms=limit_of_config(run_dir))
         run_id, tables, found = run_dir.name, whole.tables, list(whole.problems)

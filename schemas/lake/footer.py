@@ -162,12 +162,7 @@ def _read_once(path: Path, changed_ns: int) -> LakeFile:  # noqa: ARG001
 
 
 def _sealed_file(path: Path, facts: Mapping[str, str], n_rows: int) -> LakeFile:
-    """Return a sealed file from the texts in its metadata.
-
-    Raises:
-        DamagedFile: it is not one of ours.
-        UnknownVersion: a newer benchlake wrote it.
-    """
+    """Return a sealed file from the texts in its metadata; raises as `read_lake_file`."""
     if PREFIX + "schema_version" not in facts:
         raise DamagedFile(path, "was not written by benchlake")
     try:

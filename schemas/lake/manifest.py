@@ -109,7 +109,7 @@ class Manifest:
 
     @functools.cached_property
     def _rows(self) -> dict[str, list[Any]]:
-        return _load(self.lake / FILES, "files")
+        return _load(self.lake / FILES)
 
     @functools.cached_property
     def _sums(self) -> dict[str, Checksum]:
@@ -266,31 +266,24 @@ class Manifest:
             OSError: the lake cannot be written.
         """
         changed = {
-            folder: seen
-            for folder, seen in self.runs.items()
-            if self._runs_before.get(folder) != seen
+            folder: list(run)
+            for folder, run in self.runs.items()
+            if self._runs_before.get(folder) != run
         }
-        removed = self._runs_before.keys() - self.runs.keys()
-        if not (changed or removed or self._changes or self._changed_sums):
+        news: dict[str, dict[str, Any]] = {
+            RUNS: changed | dict.fromkeys(self._runs_before.keys() - self.runs.keys()),
+            FILES: self._changes,
+            CHECKSUMS: {name: one and list(one) for name, one in self._changed_sums.items()},
+        }
+        if not any(news.values()):
             return
         with locked(self.lake, LOCK):
-            if changed or removed:
-                runs = {**_load_runs(self.lake), **changed}
-                self.runs = {folder: seen for folder, seen in runs.items() if folder not in removed}
-                rows = {folder: list(seen) for folder, seen in self.runs.items()}
-                _store(self.lake / RUNS, "runs", rows)
-                self._runs_before = dict(self.runs)
-            if self._changes:
-                files = {**_load(self.lake / FILES, "files"), **self._changes}
-                _store(
-                    self.lake / FILES, "files", {name: row for name, row in files.items() if row}
-                )
-                self._changes = {}
-            if self._changed_sums:
-                sums = {**_load_sums(self.lake), **self._changed_sums}
-                lists = {name: list(one) for name, one in sums.items() if one}
-                _store(self.lake / CHECKSUMS, "checksums", lists)
-                self._changed_sums = {}
+            for path, rows in ((self.lake / name, rows) for name, rows in news.items() if rows):
+                stored = {name: row for name, row in (_load(path) | rows).items() if row}
+                write_whole(path, orjson.dumps({"version": VERSION, path.stem: stored}))
+            if news[RUNS]:
+                self.runs = _load_runs(self.lake)
+        self._runs_before, self._changes, self._changed_sums = dict(self.runs), {}, {}
 
 
 def _stored(file: LakeFile) -> list[Any]:
@@ -313,7 +306,7 @@ def _load_runs(lake: Path) -> dict[str, MirroredRun]:
             run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
         )
 
-    return _load_rows(lake / RUNS, "runs", seen)
+    return _load_rows(lake / RUNS, seen)
 
 
 def _load_sums(lake: Path) -> dict[str, Checksum]:
@@ -323,12 +316,12 @@ def _load_sums(lake: Path) -> dict[str, Checksum]:
         size, mtime_ns, crc32 = map(int, row)
         return Checksum(size, mtime_ns, crc32)
 
-    return _load_rows(lake / CHECKSUMS, "checksums", checksum)
+    return _load_rows(lake / CHECKSUMS, checksum)
 
 
-def _load_rows(path: Path, what: str, read: Callable[[Any], Row]) -> dict[str, Row]:
+def _load_rows(path: Path, read: Callable[[Any], Row]) -> dict[str, Row]:
     rows = {}
-    for name, row in _load(path, what).items():
+    for name, row in _load(path).items():
         try:
             rows[name] = read(row)
         except (TypeError, ValueError):
@@ -336,7 +329,7 @@ def _load_rows(path: Path, what: str, read: Callable[[Any], Row]) -> dict[str, R
     return rows
 
 
-def _load(path: Path, what: str) -> dict[str, Any]:
+def _load(path: Path) -> dict[str, Any]:
     """Return what is stored; nothing when it is not there, torn, or of another version."""
     try:
         stored = orjson.loads(path.read_bytes())
@@ -344,9 +337,5 @@ def _load(path: Path, what: str) -> dict[str, Any]:
         return {}
     if not isinstance(stored, dict) or stored.get("version") != VERSION:
         return {}
-    content = stored.get(what)
+    content = stored.get(path.stem)
     return content if isinstance(content, dict) else {}
-
-
-def _store(path: Path, what: str, content: dict[str, Any]) -> None:
-    write_whole(path, orjson.dumps({"version": VERSION, what: content}))

@@ -85,7 +85,7 @@ def _read_all(path: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415 - for after an error
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from schemas.lake.tables import TABLES  # noqa: PLC0415
+    from schemas.lake.rows.tables import TABLES  # noqa: PLC0415
 
     declared = TABLES.get(path.parent.parent.name)
     with reading(path, pa.ArrowException), pq.ParquetFile(path) as file:

@@ -18,13 +18,11 @@ import pyarrow.parquet as pq
 from schemas.errors import SchemaError
 from schemas.lake.footer import LAYOUT, reading
 from schemas.lake.layout import LakeFile, Part
-from schemas.lake.tables import TABLES, compression_of, file_facts
+from schemas.lake.rows.tables import RECORD_KEY, TABLES, compression_of, file_facts
 
 MAX_GROUP_ROWS = 100_000
 MAX_GROUP_BYTES = 48 * 2**20
 """Of a row group, which ends at either; in memory, since answers may be long."""
-
-KEY = ("model_id", "case_id", "repetition", "record_no")
 
 PartsOfRun = Callable[[str], list[tuple[LakeFile, Part]]]
 """Returns the parts of a run's results, with their files."""
@@ -223,10 +221,12 @@ class _Records:
         for file, other in self._parts:
             stretch = other.coverage
             if self._seen_until <= stretch.start and stretch.end <= part.coverage.start:
-                for seen in rows_of_part(file, other, KEY):  # of a file that is not rewritten
+                for seen in rows_of_part(
+                    file, other, RECORD_KEY
+                ):  # of a file that is not rewritten
                     self._note(seen)
                 self._seen_until = stretch.end
-        before = self._note(rows.select(KEY))
+        before = self._note(rows.select(RECORD_KEY))
         self._seen_until = part.coverage.end
         if piece.file.layout >= LAYOUT:
             return rows
@@ -237,7 +237,9 @@ class _Records:
     def _note(self, rows: pa.Table) -> list[int | None]:
         """Return for each row the record before it of the same trial."""
         before = []
-        for *trial, record_no in zip(*(rows.column(name).to_pylist() for name in KEY), strict=True):
+        for *trial, record_no in zip(
+            *(rows.column(name).to_pylist() for name in RECORD_KEY), strict=True
+        ):
             before.append(self._latest.get(tuple(trial)))
             self._latest[tuple(trial)] = record_no
         return before

@@ -21,8 +21,8 @@ from schemas.lake.layout import BATCH_TABLES, NO_COVERAGE, month_of
 from schemas.lake.log_coverage import LakeLog, holds
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
-from schemas.lake.rows import output_hash, run_table
-from schemas.lake.tables import RunRow
+from schemas.lake.rows.lines import output_hash, run_table
+from schemas.lake.rows.tables import RunRow
 from schemas.lake.writer import LakeWriter, RunMirror
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import OUTPUT_FIELDS, Event, Result

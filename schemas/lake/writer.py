@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
@@ -31,11 +31,11 @@ from schemas.lake.layout import (
     require_own_lake,
 )
 from schemas.lake.log_coverage import tail_before
-from schemas.lake.parse_log import read_plan
 from schemas.lake.recover import Look, drop_older_layout, remove_cut_batches
 from schemas.lake.rewrite import rows_of_part
-from schemas.lake.rows import RunRows, keys_of, plan_table, run_table
-from schemas.lake.tables import TABLES, compression_of, file_facts, run_row
+from schemas.lake.rows.lines import RunRows, keys_of, plan_table, run_table
+from schemas.lake.rows.parse_log import read_plan
+from schemas.lake.rows.tables import RECORD_KEY, TABLES, compression_of, file_facts, run_row
 from schemas.lake.transaction import lock_run
 from schemas.run.config import RunConfig, config_of
 
@@ -187,7 +187,7 @@ class RunMirror:
         """How much of the log was read, by earlier mirrors as well."""
         self._seal_plan(config)
         if done.end:
-            self._rows.remember(parts_of(lake, "results", config.run_id))
+            self._rows.remember(self._sealed_rows("results", RECORD_KEY))
 
     def skipped_before(self) -> list[str]:
         """Return why lines that are read already are in no table, from the lines themselves."""
@@ -196,8 +196,7 @@ class RunMirror:
         held = {
             number
             for table in ("results", "events")
-            for file, part in parts_of(self._lake, table, self._run_id)
-            for rows in rows_of_part(file, part, ["record_no"])
+            for rows in self._sealed_rows(table, ["record_no"])
             for number in rows["record_no"].to_pylist()
         }
         if len(held) == self.n_lines:
@@ -209,6 +208,10 @@ class RunMirror:
                 if number not in held:
                     problems += again.read([line], number)[1]
         return self._sentences(problems)
+
+    def _sealed_rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        for file, part in parts_of(self._lake, table, self._run_id):
+            yield from rows_of_part(file, part, columns)
 
     def _sentences(self, problems: Iterable[tuple[int, str]]) -> list[str]:
         return [f"{self._log}:{number}: {why}; the line was skipped" for number, why in problems]

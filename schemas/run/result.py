@@ -5,8 +5,8 @@ never 0.
 
 A line is read strictly: nothing is rounded, dropped or guessed. Arrow and DuckDB both make 2 of 2.5
 without a word, and every JSON reader keeps the last of two equal keys; so each line is checked
-before a bulk reader sees it. `schemas.lake.parse_log` does that for many lines at once, and asks
-this module about every line that is not written as we write it.
+before a bulk reader sees it. `schemas.lake.rows.parse_log` does that for many lines at once, and
+asks this module about every line that is not written as we write it.
 """
 
 from __future__ import annotations

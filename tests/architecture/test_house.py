@@ -20,10 +20,7 @@ FEWEST_LINES = 80
 """Below it, a module that one neighbour alone imports is a paragraph of that neighbour."""
 
 MOST_FILES = 15
-MORE_FILES = {
-    "analyze/commands": "a file a command",
-    "schemas/lake": "one format on disk, whose parts know each other",
-}
+MORE_FILES = {"analyze/commands": "a file a command"}
 """Folders with more files than others, and why."""
 
 

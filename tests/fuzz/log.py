@@ -8,8 +8,8 @@ from collect.plan.previous_runs import previous_outcomes, tokens_seen
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.repair import repair
 from collect.run_folder.reuse import find_reusable
-from schemas.lake.parse_log import read_records
-from schemas.lake.rows import RunRows
+from schemas.lake.rows.lines import RunRows
+from schemas.lake.rows.parse_log import read_records
 from schemas.run.result import LineError, parse_line
 from tests.fuzz.inputs import cuts
 from tests.support.run_rows import HASH, event, failed, line_of, planned, result

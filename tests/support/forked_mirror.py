@@ -105,7 +105,7 @@ def serve(listening):
     import_module(MIRROR_MODULE).Follower._warm_up = lambda _: None
     import_module("pyarrow").array([1])
     build_records()
-    read_lines = import_module("schemas.lake.parse_log")
+    read_lines = import_module("schemas.lake.rows.parse_log")
     read_lines.read_records([])
     read_lines.read_plan([])
     gc.freeze()

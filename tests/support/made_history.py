@@ -15,7 +15,7 @@ from analyze.lake.raw_tables import connect, fill
 from analyze.query.catalog import create_views
 from schemas.failures import classify
 from schemas.io.arrow import row_of
-from schemas.lake.tables import TABLES, RunRow, table_of
+from schemas.lake.rows.tables import TABLES, RunRow, table_of
 from tests.support import run_rows
 from tests.support.run_rows import blank, sha
 

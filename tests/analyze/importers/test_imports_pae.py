@@ -12,7 +12,7 @@ from analyze.importers.pae import import_pae
 from analyze.show.trace_file import read_trace
 from analyze.show.transcript import score_lines
 from schemas.errors import ConfigError
-from schemas.lake.parse_log import read_records
+from schemas.lake.rows.parse_log import read_records
 from schemas.run.import_record import load_import_record
 from schemas.run.trace import Artifact
 from tests.support.analyze_cli import call, forked

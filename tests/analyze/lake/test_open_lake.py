@@ -14,7 +14,7 @@ from schemas.config.project import Thresholds
 from schemas.errors import SchemaError, UnknownVersion, ViewError
 from schemas.failures import FAILURES, classify
 from schemas.lake import Lake, lake_columns, lake_of, live_files
-from schemas.lake.tables import TABLES
+from schemas.lake.rows.tables import TABLES
 from schemas.run.config import read_config
 from tests.support.interpreter import run_without
 from tests.support.mirrored import files_of

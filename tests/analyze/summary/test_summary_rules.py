@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.lake.tables import TABLES
+from schemas.lake.rows.tables import TABLES
 
 RATES = ("success_rate_ok", "objective_pass_rate", "passed_rate", "score_available")
 

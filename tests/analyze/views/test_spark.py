@@ -14,7 +14,7 @@ from analyze.lake.raw_tables import RAW_TABLES, connect, fill
 from analyze.lake.sync import sync
 from analyze.query.catalog import VIEWS, create_views, name_of
 from schemas.lake import Join, join, live_files
-from schemas.lake.tables import TABLES
+from schemas.lake.rows.tables import TABLES
 from tests.support.made_history import MadeHistory
 from tests.support.paths import SAMPLES
 from tests.support.run_builder import STARTED_AT_MS

@@ -11,7 +11,7 @@ from analyze.query import dictionary
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_in
 from analyze.query.dictionary import all_pages, page_of
 from schemas.errors import ViewNotFound
-from schemas.lake.tables import lake_document
+from schemas.lake.rows.tables import lake_document
 from tests.support.analyze_cli import call, forked
 from tests.support.paths import ROOT
 

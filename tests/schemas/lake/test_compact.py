@@ -21,7 +21,7 @@ from schemas.lake import compact as compact_module
 from schemas.lake.compact import Compacted
 from schemas.lake.footer import LAYOUT, PREFIX, parts_of, read_lake_file
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
-from schemas.lake.tables import TABLES, table_of
+from schemas.lake.rows.tables import TABLES, table_of
 from schemas.lake.transaction import LakeBusy, lake_lock, lock_run
 from schemas.lake.writer import LakeWriter
 from tests.support.disk import mounted_disk

@@ -16,7 +16,7 @@ from schemas.errors import ConfigError, SchemaError, UnknownVersion
 from schemas.lake import Lake
 from schemas.lake.bulk_load import read_whole
 from schemas.lake.layout import lake_of, live_files
-from schemas.lake.tables import TABLES
+from schemas.lake.rows.tables import TABLES
 from schemas.run.import_record import ImportRecord, UnfinishedTrial, is_imported
 from schemas.run.layout import IMPORT_FILE
 

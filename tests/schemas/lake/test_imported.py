@@ -5,7 +5,7 @@ import json
 import pytest
 
 from schemas.config.run_profile import limit_of_config
-from schemas.lake.foreign_rows import import_lines
+from schemas.lake.rows.foreign_rows import import_lines
 
 RECORD = {
     "record_type": "result", "run_id": "20260213_101112", "provider": "ollama_openai",

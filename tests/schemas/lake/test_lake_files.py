@@ -19,7 +19,7 @@ from schemas.lake.layout import (
     live_paths,
     month_of,
 )
-from schemas.lake.tables import TABLES
+from schemas.lake.rows.tables import TABLES
 from tests.schemas.lake.test_compact import NOW_MS, rows_of
 from tests.support.interpreter import run_without
 from tests.support.mirrored import files_of

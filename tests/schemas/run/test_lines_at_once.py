@@ -13,8 +13,8 @@ from pydantic import Field, field_validator
 from schemas.base import Record
 from schemas.errors import UnmappedType
 from schemas.io.arrow import arrow_schema, row_of
-from schemas.lake.parse_log import read_plan, read_records, shape_of
-from schemas.lake.tables import arrays_of, table_from
+from schemas.lake.rows.parse_log import read_plan, read_records, shape_of
+from schemas.lake.rows.tables import arrays_of, table_from
 from schemas.run.config import FingerprintParts, PlannedTrial, plan_line
 from schemas.run.result import Event, LineError, Result, parse_line
 from tests.schemas.run.test_round_trip import EVENTS, JSON, LINE, RESULTS, SLUG, TEXT

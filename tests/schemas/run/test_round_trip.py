@@ -16,7 +16,7 @@ from schemas.config.validators import VALIDATORS
 from schemas.errors import UnmappedType
 from schemas.failures import AvailabilityStatus, TrialStatus
 from schemas.io.arrow import arrow_schema, arrow_type, record_of, row_of
-from schemas.lake.tables import TABLES
+from schemas.lake.rows.tables import TABLES
 from schemas.run.result import CheckOutcome, CheckResult, Event, LakeColumns, Result
 
 BIG = st.integers(0, MAX_QUANTITY)

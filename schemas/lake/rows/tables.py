@@ -123,6 +123,9 @@ TABLES: Mapping[str, pa.Schema] = {
 }
 """Every table of the lake and its columns; `month` comes from the folder's name."""
 
+RECORD_KEY = (*TRIAL_KEY[1:], "record_no")
+"""Columns of a run's rows: a trial inside the run, and which record of it."""
+
 TEXT_TABLES = frozenset({"outputs"})
 """Compressed lightly: the text of answers is what conversion costs."""
 

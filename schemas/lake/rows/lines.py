@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from schemas.io.arrow import row_of
-from schemas.lake.layout import BATCH_TABLES, LakeFile, Part
-from schemas.lake.parse_log import Records, read_records
-from schemas.lake.rewrite import KEY, rows_of_part
-from schemas.lake.tables import TABLES, Columns, RunRow, arrays_of, table_from
+from schemas.lake.layout import BATCH_TABLES
+from schemas.lake.rows.parse_log import Records, read_records
+from schemas.lake.rows.tables import RECORD_KEY, TABLES, Columns, RunRow, arrays_of, table_from
 
 RESULT_COLUMNS = pa.schema(
     {field.name: field for table in ("results", "outputs") for field in TABLES[table]}.values()
@@ -34,13 +33,13 @@ class RunRows:
         """Return the trials that there may be."""
         return self._last.keys()
 
-    def remember(self, held: Iterable[tuple[LakeFile, Part]]) -> None:
-        """Learn from parts of the run's results which record of each trial was the last so far."""
-        for file, part in held:
-            for rows in rows_of_part(file, part, KEY):
-                for *key, number in zip(*(rows[name].to_pylist() for name in KEY), strict=True):
-                    trial: Key = tuple(key)
-                    self._last[trial] = max(number, self._last.get(trial, 0))
+    def remember(self, results: Iterable[pa.Table]) -> None:
+        """Learn from the run's results which record of each trial was the last so far."""
+        for rows in results:
+            columns = (rows[name].to_pylist() for name in RECORD_KEY)
+            for model_id, case_id, repetition, number in zip(*columns, strict=True):
+                trial = model_id, case_id, repetition
+                self._last[trial] = max(number, self._last.get(trial, 0))
 
     def read(
         self, lines: Sequence[bytes], first: int

@@ -26,9 +26,9 @@ from schemas.config.run_profile import is_at_limit, shared_limits
 from schemas.errors import SchemaError
 from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, known_failure
 from schemas.io.arrow import json_text
-from schemas.lake.parse_log import Records
-from schemas.lake.rows import RunRows, plan_table, run_table, tables_of
-from schemas.lake.tables import Columns, RunRow
+from schemas.lake.rows.lines import RunRows, plan_table, run_table, tables_of
+from schemas.lake.rows.parse_log import Records
+from schemas.lake.rows.tables import Columns, RunRow
 from schemas.redact import redact
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import DocumentResult, ImportRecord, load_import_record

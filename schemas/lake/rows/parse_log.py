@@ -32,7 +32,7 @@ from pydantic.fields import FieldInfo
 from schemas.base import Unit
 from schemas.errors import UnmappedType
 from schemas.io.arrow import is_json_text, json_text
-from schemas.lake.tables import Columns
+from schemas.lake.rows.tables import Columns
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.result import Event, LineError, Result, parse_line
 
