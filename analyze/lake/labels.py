@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from analyze.lake.repair import settle
+from analyze.lake.repair import retry_while_moving, settle
 from schemas.errors import ConfigError, Problem, RunNotFound, nearest, printable
 from schemas.io.files import write_whole
 from schemas.lake import Lake, lake_of
@@ -22,8 +22,6 @@ def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
         RunNotFound: neither a folder nor the lake has the run.
         OSError: config.json or the lake cannot be written.
     """
-    from analyze.lake.moved_files import retry_while_moving  # noqa: PLC0415 - the engine
-
     wrong = [name for name in labels if not name.strip() or not name.isprintable()]
     if wrong:
         what = "a label has at least one character, and none that a terminal obeys"
@@ -35,7 +33,10 @@ def label(runs_dir: Path, run_id: str, labels: Sequence[str]) -> None:
         config["labels"] = list(labels)
         write_whole(path, json.dumps(config, indent=2, ensure_ascii=False).encode() + b"\n")
     lake = lake_of(runs_dir)
-    write = partial(Lake(lake).label, run_id, tuple(labels))
+
+    def write(_: list[Path]) -> bool:
+        return Lake(lake).label(run_id, tuple(labels))
+
     is_held = retry_while_moving(lake, write, partial(settle, lake, writes=True))
     if not (is_ours or is_held):
         raise RunNotFound(run_id, runs_dir, [folder.name for folder in runs_dir.iterdir()])

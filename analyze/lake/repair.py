@@ -1,25 +1,137 @@
-"""What a reader does about a damaged file of the lake: sets it aside, else goes on without it."""
+"""What a reader does when files of the lake are moved or damaged while it asks.
+
+It asks again. A damaged file is set aside before; where that cannot be done, it goes on without it.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from schemas.errors import DamagedFile, counted, display_path, printable, runs_flag
+import duckdb
+
+from schemas.errors import (
+    AnalyzeError,
+    BenchError,
+    DamagedFile,
+    counted,
+    display_path,
+    printable,
+    runs_flag,
+)
 from schemas.io.files import READ_ONLY
 from schemas.lake import Lake, find_damaged, leave_out
 
 if TYPE_CHECKING:
     from analyze.lake.sync import Synced
 
+Answer = TypeVar("Answer")
+
+Settle = Callable[[], bool]
+"""Puts damaged files out of the way; returns whether there were any."""
+
 LineProgress = Callable[[str], None]
 """Takes a line for the user."""
 
 MAX_NAMED_FILES = 5
 """Damaged files that are told of one by one; each has a note beside it in the quarantine."""
+
+
+MAX_TRIES = 6
+"""Times that a question is asked while files are being moved."""
+
+PAUSE_S = 0.05
+"""Before the second try; it doubles. The gap of a compaction is far shorter."""
+
+NOT_FOUND = ("No files found", "No such file")
+
+OF_A_FILE = re.compile(
+    "parquet|corrupt|thrift|TProtocol|TType|Out of buffer|what type|ZSTD|cannot open file",
+    re.IGNORECASE,
+)
+"""What the engine says of damaged files; its errors have no kind of their own for them."""
+
+KIND = re.compile(r"[A-Z][A-Za-z ]*: ")
+"""Begins what the engine says, but where it met bytes that it did not expect."""
+
+OF_A_QUERY = (
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ConversionException,
+    duckdb.InterruptException,
+    duckdb.OutOfMemoryException,
+    duckdb.ParserException,
+    duckdb.SyntaxException,
+)
+"""Errors that a sound lake gives as well."""
+
+
+def retry_while_moving(
+    lake: Path, question: Callable[[list[Path]], Answer], settle: Settle
+) -> Answer:
+    """Return the answer to a question, asked again as long as files are moved under it.
+
+    Args:
+        lake: the lake that is asked.
+        question: asks it, and adds the files that it listed to a list.
+        settle: is called when a file seems to be damaged; the question is asked again then.
+
+    Raises:
+        AnalyzeError: files were moved at every try.
+    """
+    is_sure = False
+    for attempt in range(MAX_TRIES):
+        files: list[Path] = []
+        try:
+            return question(files)
+        except (BenchError, duckdb.Error) as exc:
+            if _have_moved(exc.__cause__, files):
+                time.sleep(PAUSE_S * 2**attempt)
+                continue
+            if not _speaks_of_damage(exc) or not (settle() or not is_sure):
+                raise
+            is_sure = True  # where nothing was found, another one may have been quicker
+    message = f"{lake}: its files are being moved over and over; try again in a moment"
+    raise AnalyzeError(message)
+
+
+def _speaks_of_damage(exc: Exception) -> bool:
+    """Return whether an error may come from a damaged file of the lake."""
+    cause = exc.__cause__
+    if isinstance(exc, DamagedFile) or not isinstance(cause, duckdb.Error):
+        return isinstance(exc, DamagedFile)
+    if isinstance(cause, OF_A_QUERY):
+        return False
+    text = str(cause)
+    return OF_A_FILE.search(text) is not None or (
+        type(cause) is duckdb.Error and KIND.match(text) is None
+    )
+
+
+def _have_moved(exc: BaseException | None, files: Iterable[Path]) -> bool:
+    """Return whether an error came from files that were moved after they were listed."""
+    if isinstance(exc, duckdb.InterruptException):
+        return False
+    if isinstance(exc, duckdb.IOException) and any(words in str(exc) for words in NOT_FOUND):
+        return True
+    return any(not path.exists() for path in files)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a query as it ends everything else; the engine has an error of its own."""
+    try:
+        yield
+    except RuntimeError as exc:
+        if "interrupted" in str(exc):
+            raise KeyboardInterrupt from exc
+        raise
 
 
 def on_stderr(line: str) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 import duckdb
 
 from analyze.contracts import meaning_of
-from analyze.lake.moved_files import FilesMoved, have_moved, retry_while_moving
 from analyze.lake.raw_tables import declare, engine_errors, fill, literal
-from analyze.lake.repair import settle
+from analyze.lake.repair import retry_while_moving, settle
 from analyze.query.catalog import create_views
 from analyze.query.dictionary import RAW_GRAINS
-from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, ViewError, display_path
+from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, display_path
 from schemas.io.files import replacing
 from schemas.lake import lake_columns, lake_of
 
@@ -56,21 +55,15 @@ def write_database(
     if path.exists() and not force:
         _refuse_others(path)
 
-    def attempt(temporary: Path) -> int:
+    def attempt(temporary: Path, files: list[Path]) -> int:
         temporary.unlink(missing_ok=True)
-        files: list[Path] = []
-        try:
-            with duckdb.connect(temporary, config=STORAGE) as connection:
-                connection.execute(CARDINALITY).fetchall()
-                declare(connection)
-                create_views(connection)
-                files += fill(connection, lake)
-                _describe_raw(connection)
-                _sign(connection, lake)
-        except (ViewError, duckdb.IOException) as exc:
-            if have_moved(exc.__cause__, files):
-                raise FilesMoved from exc
-            raise
+        with duckdb.connect(temporary, config=STORAGE) as connection:
+            connection.execute(CARDINALITY).fetchall()
+            declare(connection)
+            create_views(connection)
+            files += fill(connection, lake)
+            _describe_raw(connection)
+            _sign(connection, lake)
         return len(files)
 
     try:

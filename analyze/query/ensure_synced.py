@@ -80,9 +80,7 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
         ConfigError: no run is named.
         RunNotFound: the lake holds none by one of the ids.
     """
-    from analyze.lake.moved_files import retry_while_moving  # noqa: PLC0415
-    from analyze.lake.raw_tables import engine_errors, open_lake  # noqa: PLC0415
-    from analyze.lake.repair import settle  # noqa: PLC0415
+    from analyze.lake.repair import retry_while_moving, settle  # noqa: PLC0415 - the engine
 
     if not run_ids:
         what = "--prune needs the runs whose rows are to go: `analyze sync --prune RUN...`"
@@ -90,26 +88,18 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
     _require_folder(runs_dir)
     lake = lake_of(runs_dir)
 
-    def in_lake() -> set[str]:
-        with open_lake(lake) as connection, engine_errors("raw_runs"):
-            rows = connection.execute(
-                "select run_id from raw_runs union select run_id from raw_plans "
-                "union select run_id from raw_results"
-            ).fetchall()
-        return {run_id for (run_id,) in rows}
-
-    repair = partial(settle, lake, writes=True)
-    known = retry_while_moving(lake, in_lake, repair)
+    known = Lake(lake)
+    known.refresh()
     for run_id in run_ids:
-        if run_id not in known:
-            raise RunNotFound(run_id, lake, known)
+        if run_id not in known.run_ids:
+            raise RunNotFound(run_id, lake, known.run_ids)
 
-    def prune() -> int:
+    def prune(_: list[Path]) -> int:
         with Lake.open(lake) as opened:
             return opened.prune(run_ids)
 
     with disk_errors(lake):
-        return retry_while_moving(lake, prune, repair)
+        return retry_while_moving(lake, prune, partial(settle, lake, writes=True))
 
 
 @contextmanager

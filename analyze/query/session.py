@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from analyze.lake.moved_files import FilesMoved, have_moved, interruptible, retry_while_moving
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
-from analyze.lake.repair import on_stderr, settle
+from analyze.lake.repair import interruptible, on_stderr, retry_while_moving, settle
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
 from schemas.errors import ViewError
 from schemas.lake import ALIASES, lake_of, live_files
@@ -198,16 +197,15 @@ class Session:
         """
         needed = named_by(text)
 
-        def attempt() -> Answer:
+        def attempt(files: list[Path]) -> Answer:
             try:
                 with interruptible():
                     self._need(needed)
                     with engine_errors("query"):
                         return question()
-            except ViewError as exc:
-                if have_moved(exc.__cause__, chain.from_iterable(self._files.values())):
-                    self._forget()
-                    raise FilesMoved from exc
+            except ViewError:
+                files += chain.from_iterable(self._files.values())
+                self._forget()
                 raise
 
         return retry_while_moving(self.lake, attempt, self._settle)

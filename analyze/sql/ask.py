@@ -20,16 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from analyze.lake.moved_files import FilesMoved, have_moved, retry_while_moving
 from analyze.lake.raw_tables import connect
-from analyze.lake.repair import settle
+from analyze.lake.repair import retry_while_moving, settle
 from analyze.query.catalog import EVERYTHING, named_by, prepare
 from analyze.sql.guard import check_query, first_line, lock
 from schemas.errors import (
     AnalyzeError,
     QueryFailed,
     QueryTooLong,
-    ViewError,
     ViewNotFound,
     nearest,
     printable,
@@ -211,8 +209,7 @@ def ask(
     lake = lake_of(runs_dir)
     deadline = time.monotonic() + timeout_s
 
-    def attempt() -> Result:
-        files: list[Path] = []
+    def attempt(files: list[Path]) -> Result:
         with TemporaryDirectory(prefix="benchlake-") as temporary, connect() as engine:
 
             def leave(is_interrupted: bool) -> None:
@@ -230,13 +227,7 @@ def ask(
                 )
             except duckdb.InterruptException as exc:
                 raise QueryTooLong(timeout_s) from exc
-            except ViewError as exc:
-                if have_moved(exc.__cause__, files):
-                    raise FilesMoved from exc
-                raise
             except duckdb.Error as exc:
-                if have_moved(exc, files):
-                    raise FilesMoved from exc
                 raise failure(exc) from exc
 
     return retry_while_moving(lake, attempt, partial(settle, lake, writes=repairs))

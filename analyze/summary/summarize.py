@@ -29,15 +29,14 @@ from analyze.contracts.models import (
     RunSummaryRow,
     ToolCountsRow,
 )
-from analyze.lake.moved_files import FilesMoved, have_moved, retry_while_moving
 from analyze.lake.raw_tables import connect
-from analyze.lake.repair import settle
+from analyze.lake.repair import retry_while_moving, settle
 from analyze.query.catalog import named_in, prepare, read_view
 from analyze.render.numbers import iso_moment
 from analyze.summary.model_summary import group_summary
 from analyze.summary.summary_table import summary_markdown
 from schemas.config.project import Thresholds
-from schemas.errors import AnalyzeError, ViewError
+from schemas.errors import AnalyzeError
 from schemas.io.files import replacing
 from schemas.output.summary import RunSummary
 from schemas.redact import json_escape, spelled
@@ -181,16 +180,10 @@ def summarize_run(
     run_id = read_config(run_dir).run_id
     needed = named_in(" ".join(contract.view for contract in READ))
 
-    def attempt() -> RunSummary:
-        files: list[Path] = []
+    def attempt(files: list[Path]) -> RunSummary:
         with connect(threads=threads) as connection:
-            try:
-                files += prepare(connection, lake, needed, run_id=run_id)
-                return summary_of(OneRun(connection), run_id, run_dir)
-            except ViewError as exc:
-                if have_moved(exc.__cause__, files):
-                    raise FilesMoved from exc
-                raise
+            files += prepare(connection, lake, needed, run_id=run_id)
+            return summary_of(OneRun(connection), run_id, run_dir)
 
     return retry_while_moving(lake, attempt, partial(settle, lake, writes=False, progress=progress))
 

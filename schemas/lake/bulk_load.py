@@ -66,13 +66,7 @@ class WholeRun:
 
 
 def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
-    """Return all rows of a run; the caller holds its lock.
-
-    Raises:
-        SchemaError: the folder is no complete run.
-        ValidationError: config, plan or import record do not fit their declaration.
-        OSError: a file is missing or cannot be read.
-    """
+    """Return all rows of a run; see `schemas.lake.read_whole`. The caller holds its lock."""
     log, seen, content = run_dir / LOG, NO_LOG, b""
     if log.exists():
         with open_own_file(run_dir, LOG) as file:

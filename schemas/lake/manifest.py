@@ -151,15 +151,25 @@ class Manifest:
 
     def parts_of(self, table: str, run_id: str) -> list[tuple[LakeFile, Part]]:
         """Return the known parts of a run; `schemas.lake.footer.parts_of` asks the files."""
+        names = dict.fromkeys(self._names_of_runs().get((table, run_id), ()))
+        known = (self.file(name) for name in names)
+        files = [file for file in known if file is not None]
+        return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
+
+    @property
+    def run_ids(self) -> frozenset[str]:
+        """Names of the runs of which rows are known."""
+        return frozenset(run_id for _, run_id in self._names_of_runs())
+
+    def _names_of_runs(self) -> dict[tuple[str, str], list[str]]:
+        """Return the names of files by the table and the run that they hold rows of."""
         if self._by_run is None:
             self._by_run = {}
             for name in self._rows:
                 file = self.file(name)
                 for one in {part.run_id for part in file.parts} if file is not None else ():
                     self._by_run.setdefault((name.partition("/")[0], one), []).append(name)
-        known = (self.file(name) for name in dict.fromkeys(self._by_run.get((table, run_id), ())))
-        files = [file for file in known if file is not None]
-        return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
+        return self._by_run
 
     def refresh(self) -> Refreshed:
         """Hold the files that are known against those that are there.

@@ -33,11 +33,7 @@ None when it is gone there as well."""
 
 
 def read_lake_log(lake: Path, run_id: str, text_of: TextOf) -> LakeLog:
-    """Return every row of a run as the line it was made of.
-
-    Raises:
-        SchemaError: a file of the lake that bears the run's name cannot be read.
-    """
+    """Return every row of a run as the line it was made of; see `schemas.lake.Lake.read_log`."""
     found = LakeLog()
     texts = {
         row["record_no"]: {name: row[name] for name in OUTPUT_FIELDS}

@@ -10,11 +10,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from analyze.lake.raw_tables import open_lake
 from analyze.query.catalog import create_views
 from analyze.query.session import Session
 from analyze.report import build as build_module
 from schemas.output.report import RunReport
+from tests.support.open_lake import open_lake
 from tests.support.run_builder import RunBuilder
 from tests.support.warm_engines import kept_views
 

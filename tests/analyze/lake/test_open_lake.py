@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.lake import raw_tables
-from analyze.lake.raw_tables import RAW_TABLES, open_lake
+from analyze.lake.raw_tables import RAW_TABLES
 from analyze.query.catalog import create_views
 from analyze.summary.summarize import summarize_run
 from schemas.config.project import Thresholds
@@ -18,6 +18,7 @@ from schemas.lake.rows.tables import TABLES
 from schemas.run.config import read_config
 from tests.support.interpreter import run_without
 from tests.support.mirrored import files_of
+from tests.support.open_lake import open_lake
 from tests.support.paths import GOLDEN
 
 OLD_LAKE = GOLDEN / "lake_layout_1"

@@ -26,11 +26,11 @@ from analyze.contracts.models import (
     ToolUseRow,
 )
 from analyze.contracts.trials import ModelsRow
-from analyze.lake.raw_tables import open_lake
 from analyze.query.catalog import VIEWS, create_views, name_of, portable_sql_of, read_view, sql_of
 from schemas.base import MAX_QUANTITY
 from schemas.lake.rows.tables import TABLES, RunRow
 from tests.support.made_history import MadeHistory
+from tests.support.open_lake import open_lake
 
 SOURCES = [
     path

@@ -50,7 +50,7 @@ def test_a_file_that_was_moved_is_found_again(lake, monkeypatch):
 
 
 def test_files_that_never_stay_are_an_error_in_the_end(lake, monkeypatch):
-    monkeypatch.setattr("analyze.lake.moved_files.PAUSE_S", 0)
+    monkeypatch.setattr("analyze.lake.repair.PAUSE_S", 0)
     gone = lake.lake / "results" / "month=2025-11" / "gone.parquet"
     monkeypatch.setattr("analyze.lake.raw_tables.live_files", lambda *_: [gone])
 

@@ -1,0 +1,10 @@
+"""The lake's tables on a connection of their own, without views."""
+
+from analyze.lake.raw_tables import connect, fill
+
+
+def open_lake(lake, run_id=None):
+    """Return an in-memory connection on which the lake's tables are `raw_results` and so on."""
+    connection = connect()
+    fill(connection, lake, run_id=run_id)
+    return connection
