@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from analyze.contracts.base import STARTED_AT, ViewRow, same_column
+from analyze.contracts.base import GROUP, STARTED_AT, Columns, view_row
 from schemas.base import Count, EpochMillis, Positive, Rate, Unit
 
 Total = Annotated[int, Field(ge=0)]
@@ -15,228 +15,196 @@ NanoUsd = Annotated[int, Field(ge=0), Unit("USD / 10^9")]
 
 CELL_ORDER = "suite_id, case_id, provider, model, thinking_level nulls first, model_id, run_no"
 
-RUN_START = "Start of the run, in ms since 1970-01-01 UTC; null: an old folder without results."
-PLANNED = "Planned trials."
-TOTAL = "Trials with a result."
-REUSED = "Results taken from an older run."
-SCORABLE = "Planned trials that can get a verdict."
 SCORED = "Trials with a verdict, reused ones too."
 PASSED = "Trials that passed, reused ones too."
 PASSED_RATE = "n_passed / n_scored."
-MAJORITY = "More than half of the verdicts are passes (or failures); null: a tie, or no verdict."
 LATENCY = "Answered trials of this run itself with a known e2e_ms."
-E2E_MEAN = "Mean e2e_ms of those trials, in ms."
-COST_KNOWN = "Trials of this run itself with a known cost."
 COST = "Sum of their costs, in USD."
 NANO_COST = "Sum of their costs, in whole nano-dollars (USD / 10^9)."
+SUM = "Sum over trials of this run itself."
 SAME_CASE = (
     "Both runs asked the same: equal case_hash. False where one is unknown, which equals nothing"
 )
-PREVIOUS = ", of the previous run."
 
+CELL: Columns = {
+    "run_id": GROUP["run_id"],
+    "started_at_ms": (
+        EpochMillis | None,
+        "Start of the run, in ms since 1970-01-01 UTC; null: an old folder without results.",
+    ),
+    "started_at": (datetime | None, STARTED_AT),
+    "n_planned": (Positive, "Planned trials."),
+    "n_total": (Count, "Trials with a result."),
+    "n_ok": (Count, "Trials that the provider served."),
+    "n_success": (Count, "Served trials that ended without an error."),
+    "n_first_attempt": (
+        Count,
+        "Answered trials of this run itself that needed one request only.",
+    ),
+    "n_reused": (Count, "Results taken from an older run."),
+    "n_scorable": (Count, "Planned trials that can get a verdict."),
+    "n_scored": (Count, SCORED),
+    "n_passed": (Count, PASSED),
+    "passed_rate": (Rate | None, PASSED_RATE),
+    "majority_passed": (
+        bool | None,
+        "More than half of the verdicts are passes (or failures); null: a tie, or no verdict.",
+    ),
+    "n_latency": (Count, LATENCY),
+    "e2e_ms_total": (Total | None, "Sum of e2e_ms of those trials, in ms."),
+    "e2e_ms_mean": (float | None, "Mean e2e_ms of those trials, in ms."),
+    "n_ttft": (Count, "Answered trials of this run itself with a known ttft_ms."),
+    "ttft_ms_total": (Total | None, "Sum of ttft_ms of those trials, in ms."),
+    "ttft_ms_mean": (float | None, "Mean ttft_ms of those trials, in ms."),
+    "n_tokens_known": (
+        Count,
+        "Trials of this run itself that reported input and output tokens.",
+    ),
+    "input_tokens": (Total | None, SUM),
+    "output_tokens": (Total | None, SUM),
+    "reasoning_tokens": (Total | None, "Part of output_tokens."),
+    "cached_input_tokens": (Total | None, "Part of input_tokens."),
+    "n_cost_known": (Count, "Trials of this run itself with a known cost."),
+    "cost_nano_usd": (NanoUsd | None, NANO_COST),
+    "cost_usd": (float | None, COST),
+}
+"""One cell of one run: the trials of a case with a model."""
 
-def previous_run_meaning(text: str) -> str:
-    """Return the meaning of a column for the previous run."""
-    return text.replace("of this run itself", "of that run itself").removesuffix(".") + PREVIOUS
-
-
-class CellsRow(ViewRow):
-    """One cell of one run: the trials of a case with a model."""
-
-    view: ClassVar[str] = "cells"
-    order: ClassVar[str] = (
-        "run_id, suite_id, provider, model, thinking_level nulls first, model_id, case_id"
+PREVIOUS: Columns = {
+    f"previous_{name}": (
+        kind,
+        text.replace("of this run itself", "of that run itself").removesuffix(".")
+        + ", of the previous run.",
     )
+    for name, (kind, text) in CELL.items()
+}
+"""The same of the run before, where there is one."""
 
-    run_id: str = Field(description="Run the row belongs to.")
-    suite_id: str = same_column("suite_id")
-    provider: str = same_column("provider")
-    model: str = same_column("model")
-    thinking_level: str | None = same_column("thinking_level")
-    model_id: str = same_column("model_id")
-    case_id: str = same_column("case_id")
-    case_hash: str | None = same_column("case_hash")
-    started_at_ms: EpochMillis | None = Field(description=RUN_START)
-    started_at: datetime | None = Field(description=STARTED_AT)
-    n_planned: Positive = Field(description=PLANNED)
-    n_total: Count = Field(description=TOTAL)
-    n_ok: Count = Field(description="Trials that the provider served.")
-    n_success: Count = Field(description="Served trials that ended without an error.")
-    n_first_attempt: Count = Field(
-        description="Answered trials of this run itself that needed one request only."
-    )
-    n_reused: Count = Field(description=REUSED)
-    n_scorable: Count = Field(description=SCORABLE)
-    n_scored: Count = Field(description=SCORED)
-    n_passed: Count = Field(description=PASSED)
-    passed_rate: Rate | None = Field(description=PASSED_RATE)
-    majority_passed: bool | None = Field(description=MAJORITY)
-    n_latency: Count = Field(description=LATENCY)
-    e2e_ms_total: Total | None = Field(description="Sum of e2e_ms of those trials, in ms.")
-    e2e_ms_mean: float | None = Field(description=E2E_MEAN)
-    n_ttft: Count = Field(description="Answered trials of this run itself with a known ttft_ms.")
-    ttft_ms_total: Total | None = Field(description="Sum of ttft_ms of those trials, in ms.")
-    ttft_ms_mean: float | None = Field(description="Mean ttft_ms of those trials, in ms.")
-    n_tokens_known: Count = Field(
-        description="Trials of this run itself that reported input and output tokens."
-    )
-    input_tokens: Total | None = Field(description="Sum over trials of this run itself.")
-    output_tokens: Total | None = Field(description="Sum over trials of this run itself.")
-    reasoning_tokens: Total | None = Field(description="Part of output_tokens.")
-    cached_input_tokens: Total | None = Field(description="Part of input_tokens.")
-    n_cost_known: Count = Field(description=COST_KNOWN)
-    cost_nano_usd: NanoUsd | None = Field(description=NANO_COST)
-    cost_usd: float | None = Field(description=COST)
+PAIR: Columns = {
+    "run_no": (Positive, "Place among the runs that planned the cell; from 2 here."),
+    "run_id": (str, "The later run."),
+    "previous_run_id": (str, "Last run before it that planned the cell."),
+}
+"""The two runs of a pair."""
 
+CellsRow = view_row(
+    "cells",
+    "run_id, suite_id, provider, model, thinking_level nulls first, model_id, case_id",
+    """
+    run_id suite_id provider model thinking_level model_id case_id case_hash started_at_ms
+    started_at n_planned n_total n_ok n_success n_first_attempt n_reused n_scorable n_scored
+    n_passed passed_rate majority_passed n_latency e2e_ms_total e2e_ms_mean n_ttft ttft_ms_total
+    ttft_ms_mean n_tokens_known input_tokens output_tokens reasoning_tokens cached_input_tokens
+    n_cost_known cost_nano_usd cost_usd
+    """,
+    CELL,
+)
 
-class CellRunRow(ViewRow):
-    """A row that belongs to one run of one cell, cells first."""
+CellHistoryRow = view_row(
+    "cell_history",
+    CELL_ORDER,
+    """
+    suite_id case_id provider model thinking_level model_id run_no run_id started_at_ms started_at
+    case_hash n_planned n_total n_reused n_scorable n_scored n_passed passed_rate majority_passed
+    n_latency e2e_ms_mean n_cost_known cost_usd previous_run_id previous_started_at_ms
+    previous_n_scored previous_n_passed is_same_case
+    """,
+    {
+        "run_no": (Positive, "Place among the runs that planned the cell, from 1."),
+        "previous_run_id": (
+            str | None,
+            "Last run before it that planned the cell; null for the first.",
+        ),
+        "previous_started_at_ms": (
+            EpochMillis | None,
+            "Start of that run, in ms since 1970-01-01 UTC.",
+        ),
+        "previous_n_scored": (Count | None, PREVIOUS["previous_n_scored"][1]),
+        "previous_n_passed": (Count | None, PREVIOUS["previous_n_passed"][1]),
+        "is_same_case": (bool | None, f"{SAME_CASE}; null for the first run."),
+    },
+    CELL,
+)
 
-    suite_id: str = same_column("suite_id")
-    case_id: str = same_column("case_id")
-    provider: str = same_column("provider")
-    model: str = same_column("model")
-    thinking_level: str | None = same_column("thinking_level")
-    model_id: str = same_column("model_id")
+PairsRow = view_row(
+    "pairs",
+    CELL_ORDER,
+    """
+    suite_id case_id provider model thinking_level model_id run_no run_id previous_run_id
+    started_at_ms started_at previous_started_at_ms is_same_case n_planned previous_n_planned
+    n_total previous_n_total n_reused previous_n_reused n_scorable previous_n_scorable n_scored
+    previous_n_scored n_passed previous_n_passed passed_rate previous_passed_rate
+    passed_rate_difference n_latency previous_n_latency e2e_ms_mean previous_e2e_ms_mean
+    e2e_ms_ratio n_cost_known previous_n_cost_known cost_usd previous_cost_usd
+    """,
+    {
+        "is_same_case": (bool, f"{SAME_CASE}."),
+        "previous_passed_rate": (Rate | None, "previous_n_passed / previous_n_scored."),
+        "passed_rate_difference": (
+            float | None,
+            "passed_rate - previous_passed_rate; above 0: better than before.",
+        ),
+        "e2e_ms_ratio": (
+            float | None,
+            "e2e_ms_mean / previous_e2e_ms_mean; above 1: slower than before.",
+        ),
+    },
+    PAIR,
+    CELL,
+    PREVIOUS,
+)
 
+FlipsRow = view_row(
+    "flips",
+    CELL_ORDER,
+    """
+    suite_id case_id provider model thinking_level model_id case_hash run_no run_id previous_run_id
+    started_at_ms started_at previous_started_at_ms direction n_scored n_passed is_unanimous
+    previous_n_scored previous_n_passed was_unanimous
+    """,
+    {
+        "case_hash": (str, "Of the case, the same in both runs."),
+        "direction": (
+            Literal["broke", "fixed"],
+            "broke: most passed before and most fail now; fixed: the other way round.",
+        ),
+        "n_scored": (Positive, SCORED),
+        "is_unanimous": (bool, "All verdicts of the later run agree."),
+        "previous_n_scored": (Positive, PREVIOUS["previous_n_scored"][1]),
+        "was_unanimous": (bool, "All verdicts of the previous run agree."),
+    },
+    PAIR,
+    CELL,
+    PREVIOUS,
+)
 
-class CellHistoryRow(CellRunRow):
-    """One run of one cell, with the verdicts of the run before."""
-
-    view: ClassVar[str] = "cell_history"
-    order: ClassVar[str] = CELL_ORDER
-
-    run_no: Positive = Field(description="Place among the runs that planned the cell, from 1.")
-    run_id: str = Field(description="Run the row belongs to.")
-    started_at_ms: EpochMillis | None = Field(description=RUN_START)
-    started_at: datetime | None = Field(description=STARTED_AT)
-    case_hash: str | None = same_column("case_hash")
-    n_planned: Positive = Field(description=PLANNED)
-    n_total: Count = Field(description=TOTAL)
-    n_reused: Count = Field(description=REUSED)
-    n_scorable: Count = Field(description=SCORABLE)
-    n_scored: Count = Field(description=SCORED)
-    n_passed: Count = Field(description=PASSED)
-    passed_rate: Rate | None = Field(description=PASSED_RATE)
-    majority_passed: bool | None = Field(description=MAJORITY)
-    n_latency: Count = Field(description=LATENCY)
-    e2e_ms_mean: float | None = Field(description=E2E_MEAN)
-    n_cost_known: Count = Field(description=COST_KNOWN)
-    cost_usd: float | None = Field(description=COST)
-    previous_run_id: str | None = Field(
-        description="Last run before it that planned the cell; null for the first."
-    )
-    previous_started_at_ms: EpochMillis | None = Field(
-        description="Start of that run, in ms since 1970-01-01 UTC."
-    )
-    previous_n_scored: Count | None = Field(description=previous_run_meaning(SCORED))
-    previous_n_passed: Count | None = Field(description=previous_run_meaning(PASSED))
-    is_same_case: bool | None = Field(description=f"{SAME_CASE}; null for the first run.")
-
-
-class PairsRow(CellRunRow):
-    """One run of one cell beside the run before."""
-
-    view: ClassVar[str] = "pairs"
-    order: ClassVar[str] = CELL_ORDER
-
-    run_no: Positive = Field(description="Place among the runs that planned the cell; from 2 here.")
-    run_id: str = Field(description="The later run.")
-    previous_run_id: str = Field(description="Last run before it that planned the cell.")
-    started_at_ms: EpochMillis | None = Field(description=RUN_START)
-    started_at: datetime | None = Field(description=STARTED_AT)
-    previous_started_at_ms: EpochMillis | None = Field(description=previous_run_meaning(RUN_START))
-    is_same_case: bool = Field(description=f"{SAME_CASE}.")
-    n_planned: Positive = Field(description=PLANNED)
-    previous_n_planned: Positive = Field(description=previous_run_meaning(PLANNED))
-    n_total: Count = Field(description=TOTAL)
-    previous_n_total: Count = Field(description=previous_run_meaning(TOTAL))
-    n_reused: Count = Field(description=REUSED)
-    previous_n_reused: Count = Field(description=previous_run_meaning(REUSED))
-    n_scorable: Count = Field(description=SCORABLE)
-    previous_n_scorable: Count = Field(description=previous_run_meaning(SCORABLE))
-    n_scored: Count = Field(description=SCORED)
-    previous_n_scored: Count = Field(description=previous_run_meaning(SCORED))
-    n_passed: Count = Field(description=PASSED)
-    previous_n_passed: Count = Field(description=previous_run_meaning(PASSED))
-    passed_rate: Rate | None = Field(description=PASSED_RATE)
-    previous_passed_rate: Rate | None = Field(description="previous_n_passed / previous_n_scored.")
-    passed_rate_difference: float | None = Field(
-        description="passed_rate - previous_passed_rate; above 0: better than before."
-    )
-    n_latency: Count = Field(description=LATENCY)
-    previous_n_latency: Count = Field(description=previous_run_meaning(LATENCY))
-    e2e_ms_mean: float | None = Field(description=E2E_MEAN)
-    previous_e2e_ms_mean: float | None = Field(description=previous_run_meaning(E2E_MEAN))
-    e2e_ms_ratio: float | None = Field(
-        description="e2e_ms_mean / previous_e2e_ms_mean; above 1: slower than before."
-    )
-    n_cost_known: Count = Field(description=COST_KNOWN)
-    previous_n_cost_known: Count = Field(description=previous_run_meaning(COST_KNOWN))
-    cost_usd: float | None = Field(description=COST)
-    previous_cost_usd: float | None = Field(description=previous_run_meaning(COST))
-
-
-class FlipsRow(CellRunRow):
-    """One cell whose majority verdict differs from that of the run before."""
-
-    view: ClassVar[str] = "flips"
-    order: ClassVar[str] = CELL_ORDER
-
-    case_hash: str = Field(description="Of the case, the same in both runs.")
-    run_no: Positive = Field(description="Place among the runs that planned the cell; from 2 here.")
-    run_id: str = Field(description="The later run.")
-    previous_run_id: str = Field(description="Last run before it that planned the cell.")
-    started_at_ms: EpochMillis | None = Field(description=RUN_START)
-    started_at: datetime | None = Field(description=STARTED_AT)
-    previous_started_at_ms: EpochMillis | None = Field(description=previous_run_meaning(RUN_START))
-    direction: Literal["broke", "fixed"] = Field(
-        description="broke: most passed before and most fail now; fixed: the other way round."
-    )
-    n_scored: Positive = Field(description=SCORED)
-    n_passed: Count = Field(description=PASSED)
-    is_unanimous: bool = Field(description="All verdicts of the later run agree.")
-    previous_n_scored: Positive = Field(description=previous_run_meaning(SCORED))
-    previous_n_passed: Count = Field(description=previous_run_meaning(PASSED))
-    was_unanimous: bool = Field(description="All verdicts of the previous run agree.")
-
-
-class CaseMatrixRow(ViewRow):
-    """One case with one model, over all runs."""
-
-    view: ClassVar[str] = "case_matrix"
-    order: ClassVar[str] = (
-        "suite_id, case_id, case_hash nulls first, "
-        "provider, model, thinking_level nulls first, model_id"
-    )
-
-    suite_id: str = same_column("suite_id")
-    case_id: str = same_column("case_id")
-    case_hash: str | None = Field(
-        description="Of all that reaches the model or judges it; null: not known, and perhaps "
-        "different cases of one name."
-    )
-    provider: str = same_column("provider")
-    model: str = same_column("model")
-    thinking_level: str | None = same_column("thinking_level")
-    model_id: str = same_column("model_id")
-    n_runs: Positive = Field(description="Runs that planned it.")
-    first_started_at_ms: EpochMillis | None = Field(
-        description="Start of the first of these runs, in ms since 1970-01-01 UTC."
-    )
-    last_started_at_ms: EpochMillis | None = Field(
-        description="Start of the last of these runs, in ms since 1970-01-01 UTC."
-    )
-    n_planned: Positive = Field(description=PLANNED)
-    n_total: Count = Field(description=TOTAL)
-    n_reused: Count = Field(description=REUSED)
-    n_scorable: Count = Field(description=SCORABLE)
-    n_scored: Count = Field(description=SCORED)
-    n_passed: Count = Field(description=PASSED)
-    passed_rate: Rate | None = Field(description=PASSED_RATE)
-    coverage: Rate | None = Field(description="n_scored / n_scorable.")
-    n_latency: Count = Field(description="Answered trials with a known e2e_ms, none reused.")
-    e2e_ms_mean: float | None = Field(description=E2E_MEAN)
-    n_cost_known: Count = Field(description="Trials with a known cost, reused ones left out.")
-    cost_nano_usd: NanoUsd | None = Field(description=NANO_COST)
-    cost_usd: float | None = Field(description=COST)
+CaseMatrixRow = view_row(
+    "case_matrix",
+    "suite_id, case_id, case_hash nulls first, "
+    "provider, model, thinking_level nulls first, model_id",
+    """
+    suite_id case_id case_hash provider model thinking_level model_id n_runs first_started_at_ms
+    last_started_at_ms n_planned n_total n_reused n_scorable n_scored n_passed passed_rate coverage
+    n_latency e2e_ms_mean n_cost_known cost_nano_usd cost_usd
+    """,
+    {
+        "case_hash": (
+            str | None,
+            "Of all that reaches the model or judges it; null: not known, and perhaps different "
+            "cases of one name.",
+        ),
+        "n_runs": (Positive, "Runs that planned it."),
+        "first_started_at_ms": (
+            EpochMillis | None,
+            "Start of the first of these runs, in ms since 1970-01-01 UTC.",
+        ),
+        "last_started_at_ms": (
+            EpochMillis | None,
+            "Start of the last of these runs, in ms since 1970-01-01 UTC.",
+        ),
+        "coverage": (Rate | None, "n_scored / n_scorable."),
+        "n_latency": (Count, "Answered trials with a known e2e_ms, none reused."),
+        "n_cost_known": (Count, "Trials with a known cost, reused ones left out."),
+    },
+    CELL,
+)

@@ -1,6 +1,6 @@
-"""Rows of the views about trials, and of those that say what was asked.
+"""Rows of the views about runs and trials, and about what was asked.
 
-A row a trial: results, attempts, failures, texts. What was asked: runs, models, cases, planned
+What happened: trials, their records, failures, texts. What was asked: runs, models, cases, planned
 trials, events.
 """
 
@@ -11,165 +11,145 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from analyze.contracts.base import STARTED_AT, TRIAL_ORDER, GroupRow, ViewRow, same_column
-from schemas.base import Count, EpochMillis, Millis, Positive, Tokens, Usd
+from analyze.contracts.base import (
+    GROUP,
+    PLANS,
+    STARTED_AT,
+    TRIAL_ORDER,
+    Columns,
+    ViewRow,
+    same_column,
+    view_row,
+)
+from schemas.base import Count, EpochMillis, Positive, Usd
 from schemas.run.alias import AliasOrigin
 from schemas.run.config import FingerprintParts
-from schemas.run.result import CheckResult
 
-IS_OK = "The provider served the trial."
-IS_SUCCESS = "Served, and ended without an error."
-CAUSE = "Whose fault: model, provider, infrastructure, harness or configuration; null: unknown."
-COUNTS = "A failed trial of the model rather than one without a verdict."
+COUNTS = "A failed trial of the model rather than one without a verdict"
 
+TRIAL: Columns = {
+    **GROUP,
+    "record_no": (Positive, "Line number in results.jsonl."),
+    "is_ok": (bool, "The provider served the trial."),
+    "is_success": (bool, "Served, and ended without an error."),
+    "cause": (
+        str | None,
+        "Whose fault: model, provider, infrastructure, harness or configuration; null: unknown.",
+    ),
+    "started_at": (datetime | None, STARTED_AT),
+}
+"""Columns of one record of one trial that mean the same in every view."""
 
-class TrialRow(GroupRow):
-    """A row that belongs to one record of one trial."""
+TRIAL_KEY = """
+    run_id provider model thinking_level model_id suite_id case_id repetition record_no
+"""
 
-    suite_id: str = same_column("suite_id")
-    case_id: str = same_column("case_id")
-    repetition: Positive = same_column("repetition")
-    record_no: Positive = Field(description="Line number in results.jsonl.")
+ResultsRow = view_row(
+    "results",
+    TRIAL_ORDER,
+    f"""
+    {TRIAL_KEY}
+    reused_from_run_id prompt_id prompt_name case_hash run_fingerprint fingerprint_version
+    runner_type validator_type expected_tools tags
+    requested_model served_model served_provider routing
+    availability_status status failure_type error_code http_status attempt_count finish_reason
+    is_ok is_success cause counts_against_model
+    passed objective_pass violation checks_passed checks_failed checks_errored checks
+    tool_calls tool_call_count tool_call_source tool_use_success output_hash raw_output_truncated
+    started_at_ms started_at ended_at_ms e2e_ms ttft_ms clock_late_ms elapsed_ms
+    input_tokens output_tokens reasoning_tokens cached_input_tokens token_source
+    cost_usd cost_source artifact_path
+    """,
+    {"counts_against_model": (bool | None, f"{COUNTS}; null: answered.")},
+    TRIAL,
+)
 
+AttemptsRow = view_row(
+    "attempts",
+    "run_id, record_no",
+    f"""
+    {TRIAL_KEY} supersedes superseded_by is_current reused_from_run_id availability_status status
+    failure_type error_code http_status attempt_count finish_reason is_ok is_success passed
+    started_at_ms started_at ended_at_ms e2e_ms ttft_ms input_tokens output_tokens cost_usd
+    artifact_path
+    """,
+    {
+        "supersedes": (
+            Positive | None,
+            "Earlier record of the trial that this one replaces; null: the first.",
+        ),
+        "superseded_by": (
+            Positive | None,
+            "Later record that replaces this one; null: this one counts.",
+        ),
+        "is_current": (bool, "The record that counts."),
+    },
+    TRIAL,
+)
 
-class ResultsRow(TrialRow):
-    """One trial with a result."""
+FailuresRow = view_row(
+    "failures",
+    TRIAL_ORDER,
+    f"""
+    {TRIAL_KEY} failure_type cause counts_against_model is_retryable availability_status status
+    error_code http_status attempt_count finish_reason passed started_at_ms started_at e2e_ms
+    error_message artifact_path
+    """,
+    {
+        "failure_type": (str, "Reason code; `unknown` where the record has none."),
+        "counts_against_model": (bool, f"{COUNTS}."),
+        "is_retryable": (
+            bool | None,
+            "Worth asking again; null where the reason code is not known.",
+        ),
+    },
+    TRIAL,
+)
 
-    view: ClassVar[str] = "results"
-    order: ClassVar[str] = TRIAL_ORDER
+OutputsRow = view_row(
+    "outputs",
+    TRIAL_ORDER,
+    f"""
+    {TRIAL_KEY} passed violation raw_output raw_output_truncated parsed_output error_message
+    output_hash artifact_path
+    """,
+    {
+        "parsed_output": (
+            str | None,
+            "What the validator extracted, as JSON text; null: nothing.",
+        )
+    },
+    TRIAL,
+)
 
-    reused_from_run_id: str | None = same_column("reused_from_run_id")
-    prompt_id: str = same_column("prompt_id")
-    prompt_name: str | None = same_column("prompt_name")
-    case_hash: str | None = same_column("case_hash")
-    run_fingerprint: str | None = same_column("run_fingerprint")
-    fingerprint_version: Positive | None = same_column("fingerprint_version")
-    runner_type: str = same_column("runner_type")
-    validator_type: str | None = same_column("validator_type")
-    expected_tools: tuple[str, ...] = same_column("expected_tools")
-    tags: tuple[str, ...] = same_column("tags")
-    requested_model: str | None = same_column("requested_model")
-    served_model: str | None = same_column("served_model")
-    served_provider: str | None = same_column("served_provider")
-    routing: str | None = same_column("routing")
-    availability_status: str = same_column("availability_status")
-    status: str = same_column("status")
-    failure_type: str | None = same_column("failure_type")
-    error_code: str | None = same_column("error_code")
-    http_status: int | None = same_column("http_status")
-    attempt_count: Count = same_column("attempt_count")
-    finish_reason: str | None = same_column("finish_reason")
-    is_ok: bool = Field(description=IS_OK)
-    is_success: bool = Field(description=IS_SUCCESS)
-    cause: str | None = Field(description=CAUSE)
-    counts_against_model: bool | None = Field(description=f"{COUNTS[:-1]}; null: answered.")
-    passed: bool | None = same_column("passed")
-    objective_pass: bool | None = same_column("objective_pass")
-    violation: str | None = same_column("violation")
-    checks_passed: Count = same_column("checks_passed")
-    checks_failed: Count = same_column("checks_failed")
-    checks_errored: Count = same_column("checks_errored")
-    checks: tuple[CheckResult, ...] = same_column("checks")
-    tool_calls: tuple[str, ...] = same_column("tool_calls")
-    tool_call_count: Count = same_column("tool_call_count")
-    tool_call_source: str | None = same_column("tool_call_source")
-    tool_use_success: bool = same_column("tool_use_success")
-    output_hash: str = same_column("output_hash")
-    raw_output_truncated: bool = same_column("raw_output_truncated")
-    started_at_ms: EpochMillis = same_column("started_at_ms")
-    started_at: datetime | None = Field(description=STARTED_AT)
-    ended_at_ms: EpochMillis = same_column("ended_at_ms")
-    e2e_ms: Millis | None = same_column("e2e_ms")
-    ttft_ms: Millis | None = same_column("ttft_ms")
-    clock_late_ms: Millis | None = same_column("clock_late_ms")
-    elapsed_ms: Millis | None = same_column("elapsed_ms")
-    input_tokens: Tokens | None = same_column("input_tokens")
-    output_tokens: Tokens | None = same_column("output_tokens")
-    reasoning_tokens: Tokens | None = same_column("reasoning_tokens")
-    cached_input_tokens: Tokens | None = same_column("cached_input_tokens")
-    token_source: str | None = same_column("token_source")
-    cost_usd: Usd | None = same_column("cost_usd")
-    cost_source: str | None = same_column("cost_source")
-    artifact_path: str | None = same_column("artifact_path")
-
-
-class AttemptsRow(TrialRow):
-    """One record of a trial, also one that a later record supersedes."""
-
-    view: ClassVar[str] = "attempts"
-    order: ClassVar[str] = "run_id, record_no"
-
-    supersedes: Positive | None = Field(
-        description="Earlier record of the trial that this one replaces; null: the first."
-    )
-    superseded_by: Positive | None = Field(
-        description="Later record that replaces this one; null: this one counts."
-    )
-    is_current: bool = Field(description="The record that counts.")
-    reused_from_run_id: str | None = same_column("reused_from_run_id")
-    availability_status: str = same_column("availability_status")
-    status: str = same_column("status")
-    failure_type: str | None = same_column("failure_type")
-    error_code: str | None = same_column("error_code")
-    http_status: int | None = same_column("http_status")
-    attempt_count: Count = same_column("attempt_count")
-    finish_reason: str | None = same_column("finish_reason")
-    is_ok: bool = Field(description=IS_OK)
-    is_success: bool = Field(description=IS_SUCCESS)
-    passed: bool | None = same_column("passed")
-    started_at_ms: EpochMillis = same_column("started_at_ms")
-    started_at: datetime | None = Field(description=STARTED_AT)
-    ended_at_ms: EpochMillis = same_column("ended_at_ms")
-    e2e_ms: Millis | None = same_column("e2e_ms")
-    ttft_ms: Millis | None = same_column("ttft_ms")
-    input_tokens: Tokens | None = same_column("input_tokens")
-    output_tokens: Tokens | None = same_column("output_tokens")
-    cost_usd: Usd | None = same_column("cost_usd")
-    artifact_path: str | None = same_column("artifact_path")
-
-
-class FailuresRow(TrialRow):
-    """One trial that was not answered."""
-
-    view: ClassVar[str] = "failures"
-    order: ClassVar[str] = TRIAL_ORDER
-
-    failure_type: str = Field(description="Reason code; `unknown` where the record has none.")
-    cause: str | None = Field(description=CAUSE)
-    counts_against_model: bool = Field(description=COUNTS)
-    is_retryable: bool | None = Field(
-        description="Worth asking again; null where the reason code is not known."
-    )
-    availability_status: str = same_column("availability_status")
-    status: str = same_column("status")
-    error_code: str | None = same_column("error_code")
-    http_status: int | None = same_column("http_status")
-    attempt_count: Count = same_column("attempt_count")
-    finish_reason: str | None = same_column("finish_reason")
-    passed: bool | None = same_column("passed")
-    started_at_ms: EpochMillis = same_column("started_at_ms")
-    started_at: datetime | None = Field(description=STARTED_AT)
-    e2e_ms: Millis | None = same_column("e2e_ms")
-    error_message: str | None = same_column("error_message", "outputs")
-    artifact_path: str | None = same_column("artifact_path")
-
-
-class OutputsRow(TrialRow):
-    """The text of one trial."""
-
-    view: ClassVar[str] = "outputs"
-    order: ClassVar[str] = TRIAL_ORDER
-
-    passed: bool | None = same_column("passed")
-    violation: str | None = same_column("violation")
-    raw_output: str = same_column("raw_output", "outputs")
-    raw_output_truncated: bool = same_column("raw_output_truncated")
-    parsed_output: str | None = Field(
-        description="What the validator extracted, as JSON text; null: nothing."
-    )
-    error_message: str | None = same_column("error_message", "outputs")
-    output_hash: str = same_column("output_hash")
-    artifact_path: str | None = same_column("artifact_path")
+PlannedTrialsRow = view_row(
+    "planned_trials",
+    TRIAL_ORDER,
+    """
+    run_id provider model thinking_level model_id suite_id case_id repetition trial_no prompt_id
+    prompt_name case_hash run_fingerprint fingerprint_parts runner_type validator_type is_scorable
+    expected_tools tags cluster has_result state record_no failure_type passed
+    """,
+    {
+        "trial_no": PLANS["trial_no"],
+        "fingerprint_parts": (
+            FingerprintParts | None,
+            "What run_fingerprint is made of, each as the beginning of a hash: says where two "
+            "trials differ; null in a folder of the older shape.",
+        ),
+        "runner_type": (str, "Runner that is to execute the trial."),
+        "is_scorable": PLANS["is_scorable"],
+        "cluster": PLANS["cluster"],
+        "has_result": (bool, "The trial ran, or was reused."),
+        "state": (str, "`present` or `missing`."),
+        "record_no": (
+            Positive | None,
+            "Line of results.jsonl that counts; null while the trial is missing.",
+        ),
+        "passed": (bool | None, "The verdict; null when there is none yet."),
+    },
+    GROUP,
+)
 
 
 class RunsRow(ViewRow):
@@ -255,39 +235,6 @@ class CasesRow(ViewRow):
         description="Start of the last such run, in ms since 1970-01-01 UTC."
     )
     is_current: bool = Field(description="The content that the case's last run asked.")
-
-
-class PlannedTrialsRow(GroupRow):
-    """One planned trial and whether it is there."""
-
-    view: ClassVar[str] = "planned_trials"
-    order: ClassVar[str] = TRIAL_ORDER
-
-    suite_id: str = same_column("suite_id")
-    case_id: str = same_column("case_id")
-    repetition: Positive = same_column("repetition")
-    trial_no: Count = same_column("trial_no", "plans")
-    prompt_id: str = same_column("prompt_id")
-    prompt_name: str | None = same_column("prompt_name")
-    case_hash: str | None = same_column("case_hash")
-    run_fingerprint: str | None = same_column("run_fingerprint")
-    fingerprint_parts: FingerprintParts | None = Field(
-        description="What run_fingerprint is made of, each as the beginning of a hash: says where "
-        "two trials differ; null in a folder of the older shape."
-    )
-    runner_type: str = Field(description="Runner that is to execute the trial.")
-    validator_type: str | None = same_column("validator_type")
-    is_scorable: bool = same_column("is_scorable", "plans")
-    expected_tools: tuple[str, ...] = same_column("expected_tools")
-    tags: tuple[str, ...] = same_column("tags")
-    cluster: str | None = same_column("cluster", "plans")
-    has_result: bool = Field(description="The trial ran, or was reused.")
-    state: str = Field(description="`present` or `missing`.")
-    record_no: Positive | None = Field(
-        description="Line of results.jsonl that counts; null while the trial is missing."
-    )
-    failure_type: str | None = same_column("failure_type")
-    passed: bool | None = Field(description="The verdict; null when there is none yet.")
 
 
 class CaseAliasesRow(ViewRow):
