@@ -38,18 +38,22 @@ class ViewRow(Record):
     order: ClassVar[str]
 
 
-def view_row(view: str, order: str, names: str, *columns: Columns) -> type[ViewRow]:
+def view_row(
+    view: str, order: str, names: str, *shared: Columns, **own: tuple[Any, str]
+) -> type[ViewRow]:
     """Return the contract of a view whose rows nobody reads by attribute.
 
     Args:
         view: its name.
         order: what its rows are sorted by, unique.
-        names: of its columns, in order, with white space between.
-        columns: what they are; the first that has a name counts, columns of results come last.
+        names: of its columns, in order; columns of its own that are not among them come last.
+        shared: columns of several views; the first that has a name counts, those of `TRIALS` last.
+        own: type and meaning of columns that are this view's alone.
     """
-    known = ChainMap(*map(dict, columns), dict(RESULTS))
+    known = ChainMap(own, *map(dict, shared), dict(TRIALS))
+    ordered = dict.fromkeys([*names.split(), *own])
     fields: dict[str, Any] = {
-        name: (known[name][0], Field(description=known[name][1])) for name in names.split()
+        name: (known[name][0], Field(description=known[name][1])) for name in ordered
     }
     row: type[ViewRow] = create_model(view, __base__=ViewRow, __module__=__name__, **fields)
     row.view, row.order = view, order
@@ -84,11 +88,14 @@ def _meanings(table: str) -> dict[str, str]:
     }
 
 
-RESULTS = {
+PLANS = raw_columns("plans", PlannedTrial)
+
+TRIALS: Columns = {
+    **PLANS,
     **raw_columns("outputs", Result, LakeColumns),
     **raw_columns("results", Result, LakeColumns),
 }
-PLANS = raw_columns("plans", PlannedTrial)
+"""Columns of a trial; what a plan says too means what it means of a result."""
 
 RUN_ID: Any = Field(description="Run the row belongs to.")
 MODEL_ID: Any = Field(description="Local name of the model.")

@@ -109,21 +109,13 @@ CellHistoryRow = view_row(
     n_latency e2e_ms_mean n_cost_known cost_usd previous_run_id previous_started_at_ms
     previous_n_scored previous_n_passed is_same_case
     """,
-    {
-        "run_no": (Positive, "Place among the runs that planned the cell, from 1."),
-        "previous_run_id": (
-            str | None,
-            "Last run before it that planned the cell; null for the first.",
-        ),
-        "previous_started_at_ms": (
-            EpochMillis | None,
-            "Start of that run, in ms since 1970-01-01 UTC.",
-        ),
-        "previous_n_scored": (Count | None, PREVIOUS["previous_n_scored"][1]),
-        "previous_n_passed": (Count | None, PREVIOUS["previous_n_passed"][1]),
-        "is_same_case": (bool | None, f"{SAME_CASE}; null for the first run."),
-    },
     CELL,
+    run_no=(Positive, "Place among the runs that planned the cell, from 1."),
+    previous_run_id=(str | None, "Last run before it that planned the cell; null for the first."),
+    previous_started_at_ms=(EpochMillis | None, "Start of that run, in ms since 1970-01-01 UTC."),
+    previous_n_scored=(Count | None, PREVIOUS["previous_n_scored"][1]),
+    previous_n_passed=(Count | None, PREVIOUS["previous_n_passed"][1]),
+    is_same_case=(bool | None, f"{SAME_CASE}; null for the first run."),
 )
 
 PairsRow = view_row(
@@ -137,21 +129,16 @@ PairsRow = view_row(
     passed_rate_difference n_latency previous_n_latency e2e_ms_mean previous_e2e_ms_mean
     e2e_ms_ratio n_cost_known previous_n_cost_known cost_usd previous_cost_usd
     """,
-    {
-        "is_same_case": (bool, f"{SAME_CASE}."),
-        "previous_passed_rate": (Rate | None, "previous_n_passed / previous_n_scored."),
-        "passed_rate_difference": (
-            float | None,
-            "passed_rate - previous_passed_rate; above 0: better than before.",
-        ),
-        "e2e_ms_ratio": (
-            float | None,
-            "e2e_ms_mean / previous_e2e_ms_mean; above 1: slower than before.",
-        ),
-    },
     PAIR,
     CELL,
     PREVIOUS,
+    is_same_case=(bool, f"{SAME_CASE}."),
+    previous_passed_rate=(Rate | None, "previous_n_passed / previous_n_scored."),
+    passed_rate_difference=(
+        float | None,
+        "passed_rate - previous_passed_rate; above 0: better than before.",
+    ),
+    e2e_ms_ratio=(float | None, "e2e_ms_mean / previous_e2e_ms_mean; above 1: slower than before."),
 )
 
 FlipsRow = view_row(
@@ -162,20 +149,18 @@ FlipsRow = view_row(
     started_at_ms started_at previous_started_at_ms direction n_scored n_passed is_unanimous
     previous_n_scored previous_n_passed was_unanimous
     """,
-    {
-        "case_hash": (str, "Of the case, the same in both runs."),
-        "direction": (
-            Literal["broke", "fixed"],
-            "broke: most passed before and most fail now; fixed: the other way round.",
-        ),
-        "n_scored": (Positive, SCORED),
-        "is_unanimous": (bool, "All verdicts of the later run agree."),
-        "previous_n_scored": (Positive, PREVIOUS["previous_n_scored"][1]),
-        "was_unanimous": (bool, "All verdicts of the previous run agree."),
-    },
     PAIR,
     CELL,
     PREVIOUS,
+    case_hash=(str, "Of the case, the same in both runs."),
+    direction=(
+        Literal["broke", "fixed"],
+        "broke: most passed before and most fail now; fixed: the other way round.",
+    ),
+    n_scored=(Positive, SCORED),
+    is_unanimous=(bool, "All verdicts of the later run agree."),
+    previous_n_scored=(Positive, PREVIOUS["previous_n_scored"][1]),
+    was_unanimous=(bool, "All verdicts of the previous run agree."),
 )
 
 CaseMatrixRow = view_row(
@@ -187,24 +172,22 @@ CaseMatrixRow = view_row(
     last_started_at_ms n_planned n_total n_reused n_scorable n_scored n_passed passed_rate coverage
     n_latency e2e_ms_mean n_cost_known cost_nano_usd cost_usd
     """,
-    {
-        "case_hash": (
-            str | None,
-            "Of all that reaches the model or judges it; null: not known, and perhaps different "
-            "cases of one name.",
-        ),
-        "n_runs": (Positive, "Runs that planned it."),
-        "first_started_at_ms": (
-            EpochMillis | None,
-            "Start of the first of these runs, in ms since 1970-01-01 UTC.",
-        ),
-        "last_started_at_ms": (
-            EpochMillis | None,
-            "Start of the last of these runs, in ms since 1970-01-01 UTC.",
-        ),
-        "coverage": (Rate | None, "n_scored / n_scorable."),
-        "n_latency": (Count, "Answered trials with a known e2e_ms, none reused."),
-        "n_cost_known": (Count, "Trials with a known cost, reused ones left out."),
-    },
     CELL,
+    case_hash=(
+        str | None,
+        "Of all that reaches the model or judges it; null: not known, and perhaps different "
+        "cases of one name.",
+    ),
+    n_runs=(Positive, "Runs that planned it."),
+    first_started_at_ms=(
+        EpochMillis | None,
+        "Start of the first of these runs, in ms since 1970-01-01 UTC.",
+    ),
+    last_started_at_ms=(
+        EpochMillis | None,
+        "Start of the last of these runs, in ms since 1970-01-01 UTC.",
+    ),
+    coverage=(Rate | None, "n_scored / n_scorable."),
+    n_latency=(Count, "Answered trials with a known e2e_ms, none reused."),
+    n_cost_known=(Count, "Trials with a known cost, reused ones left out."),
 )

@@ -10,12 +10,15 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from analyze.contracts.base import (
+    GROUP,
     GROUP_ORDER,
+    PLANS,
     RUN_MODEL_ORDER,
     GroupRow,
     RunModelRow,
     ViewRow,
     same_column,
+    view_row,
 )
 from analyze.contracts.history import COST, LATENCY, NANO_COST, PASSED, PASSED_RATE, SCORED, NanoUsd
 from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Unit, UsdSum
@@ -45,56 +48,44 @@ LN = "Sum of their natural logarithms, in 1e-12"
 HASH = "Start of the hash, of the first repetition planned"
 
 
-class ToolUseRow(GroupRow):
-    """Tool use of one model in one run."""
+ToolUseRow = view_row(
+    "tool_use",
+    GROUP_ORDER,
+    "run_id provider model thinking_level model_id",
+    GROUP,
+    n_cases=(Positive, "Cases with expected tools."),
+    n_planned=(Positive, "Planned trials with expected tools."),
+    n_served_cases=(Count, "Cases of which at least one trial was served."),
+    n_tool_trials=(Count, TOOL_TRIALS),
+    n_tool_success=(Count, TOOL_SUCCESS),
+    tool_use_rate=(Rate | None, "n_tool_success / n_tool_trials."),
+)
 
-    view: ClassVar[str] = "tool_use"
-    order: ClassVar[str] = GROUP_ORDER
+GroupToolCountsRow = view_row(
+    "int_group_tool_counts",
+    f"{MODEL_ORDER}, cluster nulls first, n_tool_trials, n_tool_success",
+    "provider model thinking_level cluster",
+    n_tool_trials=(Positive, f"{TOOL_TRIALS[:-1]}, of one case over all runs."),
+    n_tool_success=(Count, TOOL_SUCCESS),
+    n_cases=(Positive, "Cases that came out this way."),
+)
 
-    n_cases: Positive = Field(description="Cases with expected tools.")
-    n_planned: Positive = Field(description="Planned trials with expected tools.")
-    n_served_cases: Count = Field(description="Cases of which at least one trial was served.")
-    n_tool_trials: Count = Field(description=TOOL_TRIALS)
-    n_tool_success: Count = Field(description=TOOL_SUCCESS)
-    tool_use_rate: Rate | None = Field(description="n_tool_success / n_tool_trials.")
-
-
-class ModelRow(ViewRow):
-    """A row that belongs to one model over all runs, whatever its local name."""
-
-    provider: str = same_column("provider")
-    model: str = same_column("model")
-    thinking_level: str | None = same_column("thinking_level")
-
-
-class GroupToolCountsRow(ModelRow):
-    """Cases with the same tool use over all runs, counted."""
-
-    view: ClassVar[str] = "int_group_tool_counts"
-    order: ClassVar[str] = f"{MODEL_ORDER}, cluster nulls first, n_tool_trials, n_tool_success"
-
-    cluster: str | None = same_column("cluster", "plans")
-    n_tool_trials: Positive = Field(description=f"{TOOL_TRIALS[:-1]}, of one case over all runs.")
-    n_tool_success: Count = Field(description=TOOL_SUCCESS)
-    n_cases: Positive = Field(description="Cases that came out this way.")
-
-
-class TiersRow(ModelRow):
-    """The routing tier of one model."""
-
-    view: ClassVar[str] = "tiers"
-    order: ClassVar[str] = MODEL_ORDER
-
-    n_runs: Positive = Field(description="Runs that planned the model, with or without tools.")
-    n_cases: Count = Field(description="Cases (suite_id, case_id, case_hash) of n_tool_trials.")
-    n_tool_trials: Count = Field(description=TOOL_TRIALS)
-    n_tool_success: Count = Field(description=TOOL_SUCCESS)
-    tool_use_rate: Rate | None = Field(description="n_tool_success / n_tool_trials.")
-    tier: Literal[1, 2, 3] | None = Field(
-        description="1: tool-capable; 2: capable but inconsistent; 3: incapable; null: unrated."
-    )
-    tier_1_from: Rate = Field(description="Threshold in force: rate from which tier 1 begins.")
-    tier_2_from: Rate = Field(description="Threshold in force: rate from which tier 2 begins.")
+TiersRow = view_row(
+    "tiers",
+    MODEL_ORDER,
+    "provider model thinking_level",
+    n_runs=(Positive, "Runs that planned the model, with or without tools."),
+    n_cases=(Count, "Cases (suite_id, case_id, case_hash) of n_tool_trials."),
+    n_tool_trials=(Count, TOOL_TRIALS),
+    n_tool_success=(Count, TOOL_SUCCESS),
+    tool_use_rate=(Rate | None, "n_tool_success / n_tool_trials."),
+    tier=(
+        Literal[1, 2, 3] | None,
+        "1: tool-capable; 2: capable but inconsistent; 3: incapable; null: unrated.",
+    ),
+    tier_1_from=(Rate, "Threshold in force: rate from which tier 1 begins."),
+    tier_2_from=(Rate, "Threshold in force: rate from which tier 2 begins."),
+)
 
 
 class LatencyHistogramRow(GroupRow):
@@ -261,34 +252,31 @@ class RunSummaryRow(ViewRow):
     n_cost_known: Count = Field(description="Trials made in this run with a known cost.")
 
 
-class CasePassesRow(RunModelRow):
-    """Verdicts of one case."""
+CasePassesRow = view_row(
+    "int_case_passes",
+    f"{RUN_MODEL_ORDER}, case_id",
+    "run_id model_id case_id cluster",
+    GROUP,
+    case_id=(str, "Name of the case."),
+    n_planned=(Count, "Planned trials of the case."),
+    n_scorable=(Count, "Planned trials that can get a verdict."),
+    n_scored=(Count, "Trials with a verdict: m of the statistics."),
+    n_passed=(Count, "Trials that passed: k of the statistics."),
+    n_independent=(Count, "Trials with a verdict made in this very run."),
+    n_independent_passed=(Count, "Those of them that passed."),
+    is_repeated=(bool, "At least two answered trials made in this very run."),
+    is_identical=(bool, "Repeated, and every answer has the same bytes."),
+)
 
-    view: ClassVar[str] = "int_case_passes"
-    order: ClassVar[str] = f"{RUN_MODEL_ORDER}, case_id"
-
-    case_id: str = Field(description="Name of the case.")
-    cluster: str | None = same_column("cluster", "plans")
-    n_planned: Count = Field(description="Planned trials of the case.")
-    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
-    n_scored: Count = Field(description="Trials with a verdict: m of the statistics.")
-    n_passed: Count = Field(description="Trials that passed: k of the statistics.")
-    n_independent: Count = Field(description="Trials with a verdict made in this very run.")
-    n_independent_passed: Count = Field(description="Those of them that passed.")
-    is_repeated: bool = Field(description="At least two answered trials made in this very run.")
-    is_identical: bool = Field(description="Repeated, and every answer has the same bytes.")
-
-
-class CaseToolUseRow(RunModelRow):
-    """Tool use in one case."""
-
-    view: ClassVar[str] = "int_case_tool_use"
-    order: ClassVar[str] = f"{RUN_MODEL_ORDER}, case_id"
-
-    case_id: str = Field(description="Name of the case.")
-    cluster: str | None = same_column("cluster", "plans")
-    n_tool_trials: Positive = Field(description="Served trials with expected tools.")
-    n_tool_success: Count = Field(description="Those that used one of the expected tools.")
+CaseToolUseRow = view_row(
+    "int_case_tool_use",
+    f"{RUN_MODEL_ORDER}, case_id",
+    "run_id model_id case_id cluster",
+    GROUP,
+    case_id=(str, "Name of the case."),
+    n_tool_trials=(Positive, "Served trials with expected tools."),
+    n_tool_success=(Count, "Those that used one of the expected tools."),
+)
 
 
 class PassCountsRow(RunModelRow):
@@ -321,58 +309,52 @@ class ToolCountsRow(RunModelRow):
     n_cases: Positive = Field(description="Cases that came out this way.")
 
 
-class CaseOutcomesRow(GroupRow):
-    """One case with one model in one run."""
-
-    view: ClassVar[str] = "int_case_outcomes"
-    order: ClassVar[str] = f"{GROUP_ORDER}, suite_id, case_id"
-
-    suite_id: str = same_column("suite_id")
-    case_id: str = same_column("case_id")
-    case_hash: str | None = same_column("case_hash")
-    first_repetition: Positive = Field(description="Lowest repetition planned, mostly 1.")
-    settings: str | None = Field(description=f"{HASH}; it holds the repetition. Null: not known.")
-    endpoint: str | None = Field(description=f"{HASH}: provider, URL, model, routing.")
-    harness: str | None = Field(description=f"{HASH}: what executed the trial.")
-    tools: str | None = Field(description=f"{HASH}; null: the case offers none.")
-    model_build: str | None = Field(description=f"{HASH}: the weights; null: not known.")
-    agent: str | None = Field(description=f"{HASH}; null: no agent.")
-    image: str | None = Field(description=f"{HASH}; null: no container.")
-    tags: tuple[str, ...] = same_column("tags", "plans")
-    cluster: str | None = same_column("cluster", "plans")
-    n_planned: Count = Field(description="Trials of the plan.")
-    n_scorable: Count = Field(description="Planned trials that can get a verdict.")
-    n_total: Count = Field(description="Trials with a result.")
-    n_reused: Count = Field(description="Results taken from an older run.")
-    n_scored: Count = Field(description="Trials with a verdict.")
-    n_passed: Count = Field(description="Trials that passed.")
-    n_independent: Count = Field(description="Trials made in this run with a verdict.")
-    n_independent_passed: Count = Field(description="Of them, those that passed.")
-    n_timeout: Count = Field(description="Trials that ran out of time.")
-    n_truncated: Count = Field(description="Trials whose answer was cut off at a limit.")
-    n_free: Count = Field(description="Trials made in this run whose cost is known to be 0.")
-    n_answers: Count = Field(description="Answered trials made in this run.")
-    n_failed_answers: Count = Field(
-        description="Trials made in this run that have a verdict without being answered."
-    )
-    first_hash: str | None = Field(
-        description="Lowest output_hash of those trials; all are the same when it is last_hash."
-    )
-    last_hash: str | None = Field(description="Highest output_hash of those trials.")
-    n_e2e_ms: Count = Field(description=f"Trials with an e2e_ms, in ms. {FIRST}")
-    ln_e2e_ms: LogSum | None = Field(description=f"{LN}, of ms.")
-    e2e_ms: TotalMillis | None = Field(description="Sum of those e2e_ms, in ms.")
-    n_ttft_ms: Count = Field(description=f"Trials with a ttft_ms, in ms. {FIRST}")
-    ln_ttft_ms: LogSum | None = Field(description=f"{LN}, of ms.")
-    ttft_ms: TotalMillis | None = Field(description="Sum of those ttft_ms, in ms.")
-    n_input_tokens: Count = Field(description=f"Trials with input tokens. {MADE}")
-    ln_input_tokens: LogSum | None = Field(description=f"{LN}.")
-    input_tokens: TotalTokens | None = Field(description="Sum of those input tokens.")
-    n_output_tokens: Count = Field(description=f"Trials with output tokens. {MADE}")
-    ln_output_tokens: LogSum | None = Field(description=f"{LN}.")
-    output_tokens: TotalTokens | None = Field(description="Sum of those output tokens.")
-    n_cost: Count = Field(description=f"Trials with a cost. {MADE}")
-    ln_cost_nano_usd: LogSum | None = Field(description=f"{LN}, of nano-dollars (USD / 10^9).")
-    cost_nano_usd: int | None = Field(
-        description="Sum of those costs in whole nano-dollars (USD / 10^9)."
-    )
+CaseOutcomesRow = view_row(
+    "int_case_outcomes",
+    f"{GROUP_ORDER}, suite_id, case_id",
+    "run_id provider model thinking_level model_id suite_id case_id case_hash",
+    GROUP,
+    first_repetition=(Positive, "Lowest repetition planned, mostly 1."),
+    settings=(str | None, f"{HASH}; it holds the repetition. Null: not known."),
+    endpoint=(str | None, f"{HASH}: provider, URL, model, routing."),
+    harness=(str | None, f"{HASH}: what executed the trial."),
+    tools=(str | None, f"{HASH}; null: the case offers none."),
+    model_build=(str | None, f"{HASH}: the weights; null: not known."),
+    agent=(str | None, f"{HASH}; null: no agent."),
+    image=(str | None, f"{HASH}; null: no container."),
+    tags=PLANS["tags"],
+    cluster=PLANS["cluster"],
+    n_planned=(Count, "Trials of the plan."),
+    n_scorable=(Count, "Planned trials that can get a verdict."),
+    n_total=(Count, "Trials with a result."),
+    n_reused=(Count, "Results taken from an older run."),
+    n_scored=(Count, "Trials with a verdict."),
+    n_passed=(Count, "Trials that passed."),
+    n_independent=(Count, "Trials made in this run with a verdict."),
+    n_independent_passed=(Count, "Of them, those that passed."),
+    n_timeout=(Count, "Trials that ran out of time."),
+    n_truncated=(Count, "Trials whose answer was cut off at a limit."),
+    n_free=(Count, "Trials made in this run whose cost is known to be 0."),
+    n_answers=(Count, "Answered trials made in this run."),
+    n_failed_answers=(Count, "Trials made in this run that have a verdict without being answered."),
+    first_hash=(
+        str | None,
+        "Lowest output_hash of those trials; all are the same when it is last_hash.",
+    ),
+    last_hash=(str | None, "Highest output_hash of those trials."),
+    n_e2e_ms=(Count, f"Trials with an e2e_ms, in ms. {FIRST}"),
+    ln_e2e_ms=(LogSum | None, f"{LN}, of ms."),
+    e2e_ms=(TotalMillis | None, "Sum of those e2e_ms, in ms."),
+    n_ttft_ms=(Count, f"Trials with a ttft_ms, in ms. {FIRST}"),
+    ln_ttft_ms=(LogSum | None, f"{LN}, of ms."),
+    ttft_ms=(TotalMillis | None, "Sum of those ttft_ms, in ms."),
+    n_input_tokens=(Count, f"Trials with input tokens. {MADE}"),
+    ln_input_tokens=(LogSum | None, f"{LN}."),
+    input_tokens=(TotalTokens | None, "Sum of those input tokens."),
+    n_output_tokens=(Count, f"Trials with output tokens. {MADE}"),
+    ln_output_tokens=(LogSum | None, f"{LN}."),
+    output_tokens=(TotalTokens | None, "Sum of those output tokens."),
+    n_cost=(Count, f"Trials with a cost. {MADE}"),
+    ln_cost_nano_usd=(LogSum | None, f"{LN}, of nano-dollars (USD / 10^9)."),
+    cost_nano_usd=(int | None, "Sum of those costs in whole nano-dollars (USD / 10^9)."),
+)

@@ -13,16 +13,16 @@ from pydantic import Field
 
 from analyze.contracts.base import (
     GROUP,
-    PLANS,
     STARTED_AT,
     TRIAL_ORDER,
     Columns,
     ViewRow,
+    raw_columns,
     same_column,
     view_row,
 )
 from schemas.base import Count, EpochMillis, Positive, Usd
-from schemas.run.alias import AliasOrigin
+from schemas.run.alias import AliasRow
 from schemas.run.config import FingerprintParts
 
 COUNTS = "A failed trial of the model rather than one without a verdict"
@@ -60,8 +60,8 @@ ResultsRow = view_row(
     input_tokens output_tokens reasoning_tokens cached_input_tokens token_source
     cost_usd cost_source artifact_path
     """,
-    {"counts_against_model": (bool | None, f"{COUNTS}; null: answered.")},
     TRIAL,
+    counts_against_model=(bool | None, f"{COUNTS}; null: answered."),
 )
 
 AttemptsRow = view_row(
@@ -73,18 +73,13 @@ AttemptsRow = view_row(
     started_at_ms started_at ended_at_ms e2e_ms ttft_ms input_tokens output_tokens cost_usd
     artifact_path
     """,
-    {
-        "supersedes": (
-            Positive | None,
-            "Earlier record of the trial that this one replaces; null: the first.",
-        ),
-        "superseded_by": (
-            Positive | None,
-            "Later record that replaces this one; null: this one counts.",
-        ),
-        "is_current": (bool, "The record that counts."),
-    },
     TRIAL,
+    supersedes=(
+        Positive | None,
+        "Earlier record of the trial that this one replaces; null: the first.",
+    ),
+    superseded_by=(Positive | None, "Later record that replaces this one; null: this one counts."),
+    is_current=(bool, "The record that counts."),
 )
 
 FailuresRow = view_row(
@@ -95,15 +90,10 @@ FailuresRow = view_row(
     error_code http_status attempt_count finish_reason passed started_at_ms started_at e2e_ms
     error_message artifact_path
     """,
-    {
-        "failure_type": (str, "Reason code; `unknown` where the record has none."),
-        "counts_against_model": (bool, f"{COUNTS}."),
-        "is_retryable": (
-            bool | None,
-            "Worth asking again; null where the reason code is not known.",
-        ),
-    },
     TRIAL,
+    failure_type=(str, "Reason code; `unknown` where the record has none."),
+    counts_against_model=(bool, f"{COUNTS}."),
+    is_retryable=(bool | None, "Worth asking again; null where the reason code is not known."),
 )
 
 OutputsRow = view_row(
@@ -113,13 +103,8 @@ OutputsRow = view_row(
     {TRIAL_KEY} passed violation raw_output raw_output_truncated parsed_output error_message
     output_hash artifact_path
     """,
-    {
-        "parsed_output": (
-            str | None,
-            "What the validator extracted, as JSON text; null: nothing.",
-        )
-    },
     TRIAL,
+    parsed_output=(str | None, "What the validator extracted, as JSON text; null: nothing."),
 )
 
 PlannedTrialsRow = view_row(
@@ -130,25 +115,20 @@ PlannedTrialsRow = view_row(
     prompt_name case_hash run_fingerprint fingerprint_parts runner_type validator_type is_scorable
     expected_tools tags cluster has_result state record_no failure_type passed
     """,
-    {
-        "trial_no": PLANS["trial_no"],
-        "fingerprint_parts": (
-            FingerprintParts | None,
-            "What run_fingerprint is made of, each as the beginning of a hash: says where two "
-            "trials differ; null in a folder of the older shape.",
-        ),
-        "runner_type": (str, "Runner that is to execute the trial."),
-        "is_scorable": PLANS["is_scorable"],
-        "cluster": PLANS["cluster"],
-        "has_result": (bool, "The trial ran, or was reused."),
-        "state": (str, "`present` or `missing`."),
-        "record_no": (
-            Positive | None,
-            "Line of results.jsonl that counts; null while the trial is missing.",
-        ),
-        "passed": (bool | None, "The verdict; null when there is none yet."),
-    },
     GROUP,
+    fingerprint_parts=(
+        FingerprintParts | None,
+        "What run_fingerprint is made of, each as the beginning of a hash: says where two "
+        "trials differ; null in a folder of the older shape.",
+    ),
+    runner_type=(str, "Runner that is to execute the trial."),
+    has_result=(bool, "The trial ran, or was reused."),
+    state=(str, "`present` or `missing`."),
+    record_no=(
+        Positive | None,
+        "Line of results.jsonl that counts; null while the trial is missing.",
+    ),
+    passed=(bool | None, "The verdict; null when there is none yet."),
 )
 
 
@@ -179,91 +159,81 @@ class RunsRow(ViewRow):
     )
 
 
-class ModelsRow(ViewRow):
-    """One model, over all runs."""
+ModelsRow = view_row(
+    "models",
+    "provider, model, thinking_level nulls first, model_id",
+    "provider model thinking_level model_id",
+    GROUP,
+    model_label=(
+        str | None,
+        "Name for people, as the newest run that has one says; null: none has.",
+    ),
+    n_runs=(Positive, "Runs that planned it."),
+    n_planned=(Positive, "Planned trials of all runs."),
+    n_total=(Count, "Trials with a result."),
+    n_success=(Count, "Served trials that ended without an error."),
+    n_served_models=(
+        Count,
+        "Different models that answers named; more than 1: the name hid a change.",
+    ),
+    first_started_at_ms=(
+        EpochMillis | None,
+        "First start of a trial that was not reused, in ms since 1970-01-01 UTC.",
+    ),
+    last_started_at_ms=(
+        EpochMillis | None,
+        "Last start of a trial that was not reused, in ms since 1970-01-01 UTC.",
+    ),
+)
 
-    view: ClassVar[str] = "models"
-    order: ClassVar[str] = "provider, model, thinking_level nulls first, model_id"
+CasesRow = view_row(
+    "cases",
+    "suite_id, case_id, case_hash nulls first",
+    """
+    suite_id case_id case_hash prompt_id prompt_name validator_type is_scorable has_expected_tools
+    cluster
+    """,
+    suite_id=(str, "Suite that asked it."),
+    case_id=(str, "Name of the case."),
+    case_hash=(
+        str | None,
+        "Of all that reaches the model or judges it; null: unknown, older shape.",
+    ),
+    has_expected_tools=(bool, "Names tools that the model should use."),
+    n_runs=(Positive, "Runs that planned it."),
+    n_planned=(Positive, "Planned trials of all runs and models."),
+    first_run_at_ms=(
+        EpochMillis | None,
+        "Start of the first such run, in ms since 1970-01-01 UTC.",
+    ),
+    last_run_at_ms=(EpochMillis | None, "Start of the last such run, in ms since 1970-01-01 UTC."),
+    is_current=(bool, "The content that the case's last run asked."),
+)
 
-    provider: str = Field(description="Transport the requests went through.")
-    model: str = Field(description="Model string, as requested.")
-    thinking_level: str | None = Field(
-        description="Reasoning effort asked for; null where none was."
-    )
-    model_id: str = Field(description="Local name of the model.")
-    model_label: str | None = Field(
-        description="Name for people, as the newest run that has one says; null: none has."
-    )
-    n_runs: Positive = Field(description="Runs that planned it.")
-    n_planned: Positive = Field(description="Planned trials of all runs.")
-    n_total: Count = Field(description="Trials with a result.")
-    n_success: Count = Field(description="Served trials that ended without an error.")
-    n_served_models: Count = Field(
-        description="Different models that answers named; more than 1: the name hid a change."
-    )
-    first_started_at_ms: EpochMillis | None = Field(
-        description="First start of a trial that was not reused, in ms since 1970-01-01 UTC."
-    )
-    last_started_at_ms: EpochMillis | None = Field(
-        description="Last start of a trial that was not reused, in ms since 1970-01-01 UTC."
-    )
+CaseAliasesRow = view_row(
+    "case_aliases",
+    "suite_id, old_case_id",
+    "suite_id old_case_id case_id joined_to origin",
+    raw_columns("aliases", AliasRow),
+    case_id=(str, "Newest id of the case, at the end of every chain."),
+    joined_to=(str, "Id it was joined to, as somebody said."),
+    recorded_at_ms=(
+        EpochMillis,
+        "When it was joined, or its chain changed, in ms since 1970-01-01 UTC.",
+    ),
+)
 
-
-class CasesRow(ViewRow):
-    """One case with one content, over all runs."""
-
-    view: ClassVar[str] = "cases"
-    order: ClassVar[str] = "suite_id, case_id, case_hash nulls first"
-
-    suite_id: str = Field(description="Suite that asked it.")
-    case_id: str = Field(description="Name of the case.")
-    case_hash: str | None = Field(
-        description="Of all that reaches the model or judges it; null: unknown, older shape."
-    )
-    prompt_id: str = Field(description="case_id, or the id in the prompt list.")
-    prompt_name: str | None = Field(description="Title of the case, or name in the prompt list.")
-    validator_type: str | None = Field(description="Validator of the case.")
-    is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
-    has_expected_tools: bool = Field(description="Names tools that the model should use.")
-    cluster: str | None = same_column("cluster", "plans")
-    n_runs: Positive = Field(description="Runs that planned it.")
-    n_planned: Positive = Field(description="Planned trials of all runs and models.")
-    first_run_at_ms: EpochMillis | None = Field(
-        description="Start of the first such run, in ms since 1970-01-01 UTC."
-    )
-    last_run_at_ms: EpochMillis | None = Field(
-        description="Start of the last such run, in ms since 1970-01-01 UTC."
-    )
-    is_current: bool = Field(description="The content that the case's last run asked.")
-
-
-class CaseAliasesRow(ViewRow):
-    """An id of a case that stands for a newer one."""
-
-    view: ClassVar[str] = "case_aliases"
-    order: ClassVar[str] = "suite_id, old_case_id"
-
-    suite_id: str = same_column("suite_id", "aliases")
-    old_case_id: str = same_column("old_case_id", "aliases")
-    case_id: str = Field(description="Newest id of the case, at the end of every chain.")
-    joined_to: str = Field(description="Id it was joined to, as somebody said.")
-    origin: AliasOrigin = same_column("origin", "aliases")
-    recorded_at_ms: EpochMillis = Field(
-        description="When it was joined, or its chain changed, in ms since 1970-01-01 UTC."
-    )
-
-
-class EventsRow(ViewRow):
-    """Something that happened to a run."""
-
-    view: ClassVar[str] = "events"
-    order: ClassVar[str] = "run_id, record_no"
-
-    run_id: str = Field(description="Run it happened to.")
-    record_no: Positive = Field(description="Line number in results.jsonl.")
-    at_ms: EpochMillis | None = Field(
-        description="When, in ms since 1970-01-01 UTC; null in a folder of the older shape."
-    )
-    event: str = Field(description="What happened.")
-    model_id: str | None = Field(description="Model it was about; null: the whole run.")
-    detail: str | None = Field(description="What else is known, as JSON text.")
+EventsRow = view_row(
+    "events",
+    "run_id, record_no",
+    "",
+    run_id=(str, "Run it happened to."),
+    record_no=(Positive, "Line number in results.jsonl."),
+    at_ms=(
+        EpochMillis | None,
+        "When, in ms since 1970-01-01 UTC; null in a folder of the older shape.",
+    ),
+    event=(str, "What happened."),
+    model_id=(str | None, "Model it was about; null: the whole run."),
+    detail=(str | None, "What else is known, as JSON text."),
+)
