@@ -19,6 +19,7 @@ from analyze.query.ensure_synced import disk_errors
 from analyze.query.run_ref import MAX_NAMED, require_suite
 from analyze.render.numbers import moment, whole
 from analyze.render.text import UNLIMITED, Column, line_of, table
+from schemas.base import same_fields
 from schemas.errors import ConfigError, Problem, nearest, runs_flag
 from schemas.lake import Join, join, read_aliases, remove_alias
 from schemas.run.alias import Alias, Aliases, Rename
@@ -128,11 +129,7 @@ def list_aliases(session: Session, suite_id: str) -> Aliases:
             suite_id=suite_id,
             aliases=tuple(
                 Alias(
-                    old_case_id=row.old_case_id,
-                    joined_to=row.joined_to,
-                    case_id=row.case_id,
-                    origin=row.origin,
-                    recorded_at_ms=row.recorded_at_ms,
+                    **same_fields(row, "old_case_id joined_to case_id origin recorded_at_ms"),
                     apart_in=_runs_with_both(written, suite_id, row.old_case_id, row.case_id),
                 )
                 for row in rows

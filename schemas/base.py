@@ -78,6 +78,11 @@ class OpenRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, defer_build=True)
 
 
+def same_fields(source: object, names: str) -> dict[str, Any]:
+    """Return what a record takes over from another value as it is; `names` are words."""
+    return {name: getattr(source, name) for name in names.split()}
+
+
 class RecordOf:
     """Marks a value that is a record of one of a registry's parts, by the name in its field `tag`.
 

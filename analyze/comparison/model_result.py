@@ -34,16 +34,11 @@ from analyze.comparison.verdict import (
     verdict_of,
     warnings_of,
 )
+from analyze.stats import rates
 from analyze.stats.intervals import n_clusters, unit_sums
 from analyze.stats.night_noise import rate_between_nights
 from analyze.stats.paired_rates import RateInterval, RateTest, rate_difference, rate_test
-from analyze.stats.rates import (
-    interval_of_units,
-    pass_at_k,
-    pass_curve,
-    pass_hat_k,
-    repetitions_identical,
-)
+from schemas.base import same_fields
 from schemas.config.project import Thresholds
 from schemas.output.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
 
@@ -64,7 +59,7 @@ def side_facts(group: PairedGroup, place: int, causes: Causes, cuts: Cuts) -> Si
     n_timeout = sum(counts.n_timeout for counts in able)
     m = [counts.n_independent for counts in able]
     c = [counts.n_independent_passed for counts in able]
-    identical = repetitions_identical(
+    identical = rates.repetitions_identical(
         sum(case.answers.is_repeated for case in cases),
         sum(case.answers.is_identical for case in cases),
     )
@@ -72,17 +67,11 @@ def side_facts(group: PairedGroup, place: int, causes: Causes, cuts: Cuts) -> Si
         model_id=side.key.model_id,
         run_ids=side.runs,
         n_cases=len(cases),
-        n_planned=total.n_planned,
-        n_scorable=total.n_scorable,
-        n_total=total.n_total,
-        n_reused=total.n_reused,
-        n_scored=total.n_scored,
-        n_passed=total.n_passed,
+        **same_fields(total, "n_planned n_scorable n_total n_reused n_scored n_passed n_truncated"),
         n_timeout=n_timeout,
-        n_truncated=total.n_truncated,
         truncated_after=_cut_after(side, cuts),
         passed_rate=_share(total.n_passed, total.n_scored),
-        ci95=interval_of_units(
+        ci95=rates.interval_of_units(
             [case.cluster for case in cases],
             [case.counts.n_passed for case in cases],
             [case.counts.n_scored for case in cases],
@@ -94,8 +83,8 @@ def side_facts(group: PairedGroup, place: int, causes: Causes, cuts: Cuts) -> Si
         timeout_share=_share(n_timeout, total.n_scorable),
         causes=_causes(group, place, causes),
         served_models=side.served,
-        pass_at_k=pass_curve(pass_at_k, m, c, identical=identical is True),
-        pass_hat_k=pass_curve(pass_hat_k, m, c, identical=identical is True),
+        pass_at_k=rates.pass_curve(rates.pass_at_k, m, c, identical=identical is True),
+        pass_hat_k=rates.pass_curve(rates.pass_hat_k, m, c, identical=identical is True),
     )
 
 
@@ -281,11 +270,7 @@ def _difference(figures: Figures, q: float | None, thresholds: Thresholds) -> Ra
         n_nonzero=test.n_nonzero,
         base_rate=base_rate,
         candidate_rate=mean_rate(k_b, m_b),
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        low90=found.low90,
-        high90=found.high90,
+        **same_fields(found, "difference low high low90 high90"),
         p=test.p,
         q=q,
         detectable=1.0 if smallest is None or base_rate == 0 else smallest,

@@ -20,6 +20,7 @@ from analyze.stats.intervals import n_clusters, unit_means
 from analyze.stats.night_noise import t_between_nights
 from analyze.stats.paired_means import MeanDifference, benjamini_hochberg, paired_t
 from analyze.stats.paired_rates import ROUNDING
+from schemas.base import same_fields
 from schemas.config.project import Thresholds
 from schemas.output.comparison import NightNoise, Ratio, RatioMetric, Verdict
 
@@ -160,22 +161,18 @@ def _left_out(sides: Sequence[Pooled], number: int, *, is_free: bool) -> float |
 def _ratio(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
     logs = measure.logs
     return Ratio(
-        metric=measure.metric,
-        n_cases=measure.n_cases,
-        n_clusters=measure.n_clusters,
+        **same_fields(
+            measure,
+            "metric n_cases n_clusters p left_out_base left_out_candidate totals_ratio night",
+        ),
         ratio=None if logs is None else math.exp(logs.mean),
         low=None if logs is None else math.exp(logs.low),
         high=None if logs is None else math.exp(logs.high),
         low90=None if logs is None else math.exp(logs.low90),
         high90=None if logs is None else math.exp(logs.high90),
-        p=measure.p,
         q=q,
-        left_out_base=measure.left_out_base,
-        left_out_candidate=measure.left_out_candidate,
-        totals_ratio=measure.totals_ratio,
         verdict=_verdict(measure, q, thresholds),
         reason=measure.obstacle or (NOTHING_PAID if all(measure.free) else None),
-        night=measure.night,
     )
 
 

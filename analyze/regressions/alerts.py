@@ -18,6 +18,7 @@ from analyze.regressions.detect import METRICS, Found, FoundShift, find_all
 from analyze.regressions.explain import Explainer, warnings_of
 from analyze.regressions.points import moment_of, since_ms
 from analyze.regressions.series import read_history
+from schemas.base import same_fields
 from schemas.output.regressions import CellShift, Regressions, Series, Shift
 
 if TYPE_CHECKING:
@@ -256,22 +257,14 @@ def _alert(
             thinking_level=thinking_level,
         ),
         method="scan" if found.metric == "passed_rate" else "t_scan",
-        direction=shift.direction,
+        **same_fields(shift, "direction n_before n_after before after size low high p"),
         is_worse=_is_worse(found),
         first_run=first.run_id,
         first_started_at_ms=first.started_at_ms,
         last_run_before=before.run_id,
         seen_in=found.points[shift.seen_at].run_id,
-        n_before=shift.n_before,
-        n_after=shift.n_after,
         n_cases=found.n_cases,
         n_clusters=found.n_clusters,
-        before=shift.before,
-        after=shift.after,
-        size=shift.size,
-        low=shift.low,
-        high=shift.high,
-        p=shift.p,
         changed=tuple(change.full_text for change in changed),
         together=_together(found, among),
         cells=tuple(cell.cell.case_id for cell in cells),
@@ -322,11 +315,7 @@ def _cell_alert(
         first_bad_run=first.run_id,
         last_run_before=before.run_id,
         n_runs=found.n_runs,
-        before_passed=split.before_passed,
-        before_scored=split.before_scored,
-        after_passed=split.after_passed,
-        after_scored=split.after_scored,
-        p=split.p,
+        **same_fields(split, "before_passed before_scored after_passed after_scored p"),
         q=found.q,
         changed=tuple(change.full_text for change in changed),
         warnings=warnings_of("passed_rate", changed),

@@ -13,34 +13,30 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analyze.aliases import read_ids
 from analyze.query.run_ref import read_names
-from analyze.query.session import open_session
+from analyze.query.session import Session, open_session
 from analyze.regressions.alerts import Entries
 from analyze.regressions.detect import METRICS, MIN_SERIES_RUNS, found_shifts, scan, why_not
 from analyze.regressions.document import open_sentences
 from analyze.regressions.points import Point, read_points
-from analyze.regressions.series import read_history
+from analyze.regressions.series import Histories, Series, read_history
 from analyze.regressions.standing import standing_shifts
 from analyze.render.text import line_of
 from analyze.stats.paired_rates import ROUNDING
 from analyze.summary.summarize import thresholds_of
+from schemas.base import same_fields
+from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
+from schemas.config.project import Thresholds
 from schemas.errors import runs_flag
 from schemas.lake import Lake
+from schemas.output.comparison import Axis
 from schemas.output.regressions import OpenShift
 from schemas.output.regressions import Series as SeriesNames
 from schemas.run.config import read_config
 from schemas.run.layout import run_folders
 from schemas.run.model_names import with_names
-
-if TYPE_CHECKING:
-    from analyze.query.session import Session
-    from analyze.regressions.series import Histories, Series
-    from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
-    from schemas.config.project import Thresholds
-    from schemas.output.comparison import Axis
 
 MAX_POINTS = 120
 """Newest points of a suite that are looked at; `analyze regressions` looks at all."""
@@ -240,11 +236,7 @@ def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[Standin
                     first_started_at_ms=told.first.started_at_ms,
                     last_run_before=told.last_before.run_id,
                     seen_in=series.points[shift.seen_at].run_id,
-                    n_runs=stands.n_runs,
-                    before=stands.before,
-                    after=stands.after,
-                    now=stands.now,
-                    size=stands.size,
+                    **same_fields(stands, "n_runs before after now size"),
                     command=_command(series, told.first.run_id, asked.options),
                     is_tolerated=is_tolerated,
                     last_asked_in=named.last_asked_in,

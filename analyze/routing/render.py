@@ -18,6 +18,7 @@ from analyze.routing.order import ScopeRate
 from analyze.routing.values import PER_TRIALS, Compared, Judged, Needs, Option, Route
 from analyze.stats.power.exact import more_cases_for_tier
 from analyze.stats.rates import LABELS, tier_confident, tier_of
+from schemas.base import same_fields
 from schemas.config.project import Thresholds
 from schemas.output.route import (
     ComparedQuality,
@@ -156,12 +157,8 @@ def _judged(judged: Judged) -> RoutedModel:
         tool_use=_rate(option.tool_use),
         quality=_rate(option.quality),
         cost_usd_per_1000_trials=None if cost is None else cost * PER_TRIALS,
-        n_cost_known=option.n_cost_known,
-        n_measured=option.n_measured,
-        e2e_p95_ms=option.e2e_p95_ms,
+        **same_fields(option, "n_cost_known n_measured e2e_p95_ms n_latency n_timeouts"),
         is_p95_beyond_limit=option.is_beyond_limit,
-        n_latency=option.n_latency,
-        n_timeouts=option.n_timeouts,
         compared=None if judged.compared is None else _compared(judged.compared),
         reasons=tuple(
             RoutedReason(

@@ -19,6 +19,7 @@ from analyze.query.session import Session
 from analyze.report.first_screen import answer_markdown, answer_parts
 from analyze.report.sections import ReportContext, Section
 from analyze.stats.rates import RankedModel, is_ranked, may_be_best
+from schemas.base import same_fields
 from schemas.output.comparison import CaseChange, GroupComparison
 from schemas.output.report import ModelAnswer, ReportedRun
 from schemas.output.summary import GroupSummary
@@ -126,19 +127,15 @@ def _answer(
     is_judged = compared is not None and compared.verdict != "not_comparable"
     found = compared.difference if compared is not None and is_judged else None
     return ModelAnswer(
-        provider=group.provider,
-        model=group.model,
-        thinking_level=group.thinking_level,
-        model_id=group.model_id,
-        passed_rate=group.passed_rate,
+        **same_fields(
+            group, "provider model thinking_level model_id passed_rate score_strict coverage"
+        ),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         estimate=interval.estimate if interval else None,
         n_cases=verdicts.n_cases,
         n_clusters=verdicts.n_clusters,
         n_scored=verdicts.n_trials,
-        score_strict=group.score_strict,
-        coverage=group.coverage,
         is_ranked=is_named,
         is_leading=is_leading,
         change=compared.verdict if compared else None,
@@ -177,22 +174,15 @@ def reported_run(session: Session, run: ListedRun) -> ReportedRun:
     asked, came = run.row, run.summary
     return ReportedRun(
         run_id=run_id,
-        suite_id=asked.suite_id,
-        suite_title=asked.suite_title,
-        run_profile_id=asked.run_profile_id,
-        started_at_ms=asked.started_at_ms,
-        wall_clock_ms=came.wall_clock_ms,
+        **same_fields(
+            asked,
+            "suite_id suite_title run_profile_id started_at_ms labels is_imported "
+            "benchlake_version",
+        ),
+        **same_fields(came, "wall_clock_ms n_planned n_total n_scorable n_scored coverage"),
         took_ms=run.took_ms,
-        labels=asked.labels,
-        is_imported=asked.is_imported,
         shard=None if config is None else config.narrowed.shard,
-        benchlake_version=asked.benchlake_version,
         n_cases=n_cases_of(session, run_id),
-        n_planned=came.n_planned,
-        n_total=came.n_total,
-        n_scorable=came.n_scorable,
-        n_scored=came.n_scored,
-        coverage=came.coverage,
     )
 
 

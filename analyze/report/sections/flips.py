@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from analyze.comparison.evidence.outcomes import of_runs
 from analyze.query.session import Session
 from analyze.report.sections import ReportContext
+from schemas.base import same_fields
 from schemas.output.comparison import CaseChange, Comparison
 from schemas.output.report import DiffPart, Flip
 
@@ -250,15 +251,11 @@ def _flip(
     )
     assert change.flip is not None
     return Flip(
-        suite_id=change.suite_id,
-        case_id=change.case_id,
-        model_id=change.model_id,
-        candidate_model_id=change.candidate_model_id,
-        flip=change.flip,
-        base_passed=change.base_passed,
-        base_scored=change.base_scored,
-        candidate_passed=change.candidate_passed,
-        candidate_scored=change.candidate_scored,
+        **same_fields(
+            change,
+            "suite_id case_id model_id candidate_model_id flip base_passed base_scored "
+            "candidate_passed candidate_scored",
+        ),
         base_run_id=first.run_id,
         base_repetition=first.repetition,
         base_answer=base.text,

@@ -26,7 +26,7 @@ from analyze.report.sections import ReportContext, Section
 from analyze.report.sentences import command_of
 from analyze.report.table import Cell, Column, Table
 from analyze.stats.rates import interval_of_units
-from schemas.base import Interval
+from schemas.base import Interval, same_fields
 from schemas.output.report import HistoryPoint, RunReport
 from schemas.run.model_names import id_of
 
@@ -166,14 +166,10 @@ def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
         HistoryPoint(
             run_id=name,
             started_at_ms=began[name],
-            model_id=point.model_id,
-            passed_rate=point.passed_rate,
+            **same_fields(point, "model_id passed_rate coverage n_scored e2e_ms_p50"),
             low=point.interval and point.interval.low,
             high=point.interval and point.interval.high,
             estimate=point.interval and point.interval.estimate,
-            coverage=point.coverage,
-            n_scored=point.n_scored,
-            e2e_ms_p50=point.e2e_ms_p50,
             is_this_run=name == run_id,
         )
         for name in sorted(chosen, key=lambda name: (began[name], name))
