@@ -10,30 +10,7 @@ from typing import Annotated
 
 import typer
 
-from collect.cli_options import (
-    AllowHostOption,
-    AssumePriceOption,
-    CaseOption,
-    ExpectedColumnOption,
-    IdColumnOption,
-    InputColumnOption,
-    JsonOption,
-    LabelOption,
-    MaxCostOption,
-    MaxTrialsOption,
-    ModelOption,
-    ProfileOption,
-    ReportOption,
-    RunIdOption,
-    RunsOption,
-    ShardOption,
-    SkipUnevaluableOption,
-    SuiteOption,
-    SystemColumnOption,
-    TableOption,
-    TagOption,
-    ValidatorOption,
-)
+from collect import cli_options as options
 from schemas.command_group import SectionedGroup, VersionOption
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError, file_error
 from schemas.io.standard_streams import (
@@ -69,8 +46,8 @@ def run(
         str | None,
         typer.Option("--run-profile", metavar="ID|PATH", help="Run profile: an id or a file."),
     ] = None,
-    runs: RunsOption = Path("runs"),
-    run_id: RunIdOption = None,
+    runs: options.RunsOption = Path("runs"),
+    run_id: options.RunIdOption = None,
     resume: Annotated[
         str | None,
         typer.Option("--resume", metavar="RUN_ID|latest", help="Complete a run as it was planned."),
@@ -78,18 +55,18 @@ def run(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Take answers of earlier runs where nothing changed.")
     ] = False,
-    case: CaseOption = None,
-    tag: TagOption = None,
-    model: ModelOption = None,
-    max_trials: MaxTrialsOption = None,
-    shard: ShardOption = None,
-    skip_unevaluable: SkipUnevaluableOption = False,
-    label: LabelOption = None,
-    max_cost: MaxCostOption = None,
-    assume_price: AssumePriceOption = None,
-    allow_host: AllowHostOption = None,
-    report: ReportOption = False,
-    json: JsonOption = False,
+    case: options.CaseOption = None,
+    tag: options.TagOption = None,
+    model: options.ModelOption = None,
+    max_trials: options.MaxTrialsOption = None,
+    shard: options.ShardOption = None,
+    skip_unevaluable: options.SkipUnevaluableOption = False,
+    label: options.LabelOption = None,
+    max_cost: options.MaxCostOption = None,
+    assume_price: options.AssumePriceOption = None,
+    allow_host: options.AllowHostOption = None,
+    report: options.ReportOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Run a suite and record every trial, or resume a run cut short.
 
@@ -132,17 +109,17 @@ def run(
 
 @app.command(rich_help_panel=RUN)
 def plan(
-    suite: SuiteOption,
-    run_profile: ProfileOption,
-    case: CaseOption = None,
-    tag: TagOption = None,
-    model: ModelOption = None,
-    max_trials: MaxTrialsOption = None,
-    shard: ShardOption = None,
-    skip_unevaluable: SkipUnevaluableOption = False,
-    allow_host: AllowHostOption = None,
-    runs: RunsOption = Path("runs"),
-    json: JsonOption = False,
+    suite: options.SuiteOption,
+    run_profile: options.ProfileOption,
+    case: options.CaseOption = None,
+    tag: options.TagOption = None,
+    model: options.ModelOption = None,
+    max_trials: options.MaxTrialsOption = None,
+    shard: options.ShardOption = None,
+    skip_unevaluable: options.SkipUnevaluableOption = False,
+    allow_host: options.AllowHostOption = None,
+    runs: options.RunsOption = Path("runs"),
+    json: options.JsonOption = False,
 ) -> None:
     """Show every trial a run would make, and with which settings. Sends nothing to a model.
 
@@ -166,11 +143,11 @@ def plan(
 
 @app.command(rich_help_panel=RUN)
 def demo(
-    runs: RunsOption = Path("runs"),
+    runs: options.RunsOption = Path("runs"),
     model_file: Annotated[
         Path | None, typer.Option("--model-file", metavar="GGUF", help="Another model to run.")
     ] = None,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Run a suite on a small model of this machine. Needs no server and no key.
 
@@ -186,12 +163,12 @@ def demo(
 @app.command(rich_help_panel=SET_UP)
 def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder.")],
-    table: TableOption = None,
-    input_column: InputColumnOption = None,
-    expected_column: ExpectedColumnOption = None,
-    id_column: IdColumnOption = None,
-    system_column: SystemColumnOption = None,
-    validator: ValidatorOption = None,
+    table: options.TableOption = None,
+    input_column: options.InputColumnOption = None,
+    expected_column: options.ExpectedColumnOption = None,
+    id_column: options.IdColumnOption = None,
+    system_column: options.SystemColumnOption = None,
+    validator: options.ValidatorOption = None,
 ) -> None:
     """Write a starter project. Cases, a suite and profiles, commented to copy from.
 
@@ -229,7 +206,7 @@ def validate(
         list[Path] | None,
         typer.Argument(metavar="PATH", help="Projects or single files; default: this folder."),
     ] = None,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Check cases, suites, profiles and agents. Reports every problem at once.
 
@@ -247,9 +224,9 @@ def doctor(
     suite: Annotated[
         str | None, typer.Option("--suite", metavar="ID|PATH", help="Default: every suite here.")
     ] = None,
-    runs: RunsOption = Path("runs"),
-    allow_host: AllowHostOption = None,
-    json: JsonOption = False,
+    runs: options.RunsOption = Path("runs"),
+    allow_host: options.AllowHostOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Find what would keep a run from working. Keys, endpoints, models, the machine.
 
@@ -281,11 +258,11 @@ def schema(
 @app.command(rich_help_panel=KEEP)
 def restore(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
-    runs: RunsOption = Path("runs"),
+    runs: options.RunsOption = Path("runs"),
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
     ] = False,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Write a lost or shortened log of a run again, from the lake.
 

@@ -12,16 +12,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from analyze.charts import Chart, theme
-from analyze.charts.axes import (
-    MILLIS,
-    LogRange,
-    axis_width,
-    columns_of,
-    height_of,
-    log_range,
-    rows_of,
-)
+from analyze.charts import Chart, axes, theme
 from analyze.query.frames import frame
 from analyze.render.numbers import BEYOND_LIMIT, whole
 from schemas.errors import counted
@@ -71,7 +62,7 @@ def failures(counts: pl.DataFrame) -> Any:
     Args:
         counts: `frame(report, "failures")`: model_id, failure_type, cause, n_trials.
     """
-    rows = columns_of(counts, "model_id", "failure_type", "cause", "n_trials").with_columns(
+    rows = axes.columns_of(counts, "model_id", "failure_type", "cause", "n_trials").with_columns(
         pl.col("cause").fill_null("unknown")
     )
     rank = pl.col("cause").replace_strict(
@@ -89,7 +80,7 @@ def failures(counts: pl.DataFrame) -> Any:
     )
     models = totals["model_id"].to_list()
     seen = [cause for cause in CAUSES if cause in set(rows["cause"])]
-    y = rows_of("model_id", models)
+    y = axes.rows_of("model_id", models)
     few = list(range(max(totals["n_trials"]) + 1))  # of these the library marks halves too
     ticks = {"values": few} if len(few) <= MAX_TICKS else {"tickCount": MAX_TICKS - 1}
     axis = alt.Axis(format=",d", **ticks)
@@ -107,7 +98,7 @@ def failures(counts: pl.DataFrame) -> Any:
             color=alt.Color(
                 "cause:N",
                 scale=alt.Scale(domain=seen, range=[CAUSES[cause] for cause in seen]),
-                legend=theme.legend_below(seen, axis_width(models), "cause"),
+                legend=theme.legend_below(seen, axes.axis_width(models), "cause"),
             ),
         )
     )
@@ -125,7 +116,7 @@ def failures(counts: pl.DataFrame) -> Any:
             [_counts_text(model, rows.filter(rows["model_id"] == model)) for model in models]
         )
         + ".",
-        height_of(models),
+        axes.height_of(models),
     )
 
 
@@ -149,11 +140,11 @@ def latency(
             limit, so that they have no place on the scale and are counted at its end.
     """
     title, told, of = TITLES[metric]
-    rows = _places(columns_of(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
+    rows = _places(axes.columns_of(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
                           "bin_to_ms", "n_trials"))  # fmt: skip
     late = _late(timeouts)
     models = pl.concat([rows["model_id"], late["model_id"]]).unique(maintain_order=True).to_list()
-    span = log_range([*rows["low"], *rows["high"]], 1) or LogRange(1, 10, from_zero=False)
+    span = axes.log_range([*rows["low"], *rows["high"]], 1) or axes.LogRange(1, 10, from_zero=False)
     words = theme.tip({
         "model": "datum.model_id", "from ms": theme.d3_text("from", ","),
         "to ms": theme.d3_text("high", ","), "trials": theme.d3_text("n", ","),
@@ -166,9 +157,9 @@ def latency(
             tooltip=words,
         )
         .encode(
-            x=alt.X("low:Q", scale=span.scale, axis=span.axis(f"{of}, log scale", MILLIS)),
+            x=alt.X("low:Q", scale=span.scale, axis=span.axis(f"{of}, log scale", axes.MILLIS)),
             x2=alt.X2(field="high"),
-            y=rows_of("model_id", models),
+            y=axes.rows_of("model_id", models),
         )
     )
     timed = rows["model_id"].unique(maintain_order=True).to_list()
@@ -184,7 +175,7 @@ def latency(
             [f"{name} {whole(n)}" for name, n in late.select("model_id", "n").iter_rows()]
         )
         + ".",
-        height_of(models, STEP),
+        axes.height_of(models, STEP),
     )
 
 
@@ -204,7 +195,7 @@ def _late(timeouts: Mapping[str, int]) -> pl.DataFrame:
         schema={"model_id": pl.String, "n": pl.Int64},
     )
     return theme.with_texts(
-        columns_of(frame, "model_id", "n"),
+        axes.columns_of(frame, "model_id", "n"),
         label=(f"{whole(n)} {BEYOND_LIMIT}" for n in known.values()),
     )
 
@@ -217,7 +208,7 @@ def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
         .mark_text(align="right", tooltip=words, color=theme.WORSE)
         .encode(
             x=alt.value(alt.ExprRef(f"width + {BESIDE}")),
-            y=rows_of("model_id", models),
+            y=axes.rows_of("model_id", models),
             text=alt.Text("label:N"),
         )
     )
@@ -261,7 +252,7 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
             model_id, n_scored, n_passed, n_planned, passed_rate. Grey cells have no verdict.
         n_cases: of the run, where the frame has the hardest ones alone.
     """
-    rows = columns_of(
+    rows = axes.columns_of(
         cells, "case_id", "model_id", "n_passed", "n_scored", "n_planned", "passed_rate"
     )
     every = _hardest_first(rows)

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.cli_options import (
-    BASE_HELP,
-    RUNS,
-    AllowOption,
-    FormOption,
-    JsonOption,
-    ModelOption,
-    NoSyncOption,
-    RunsOption,
-    form_of,
-)
+from analyze import cli_options as options
 from analyze.commands import known_in, names_for, print_document
 from schemas.errors import EXIT_BAD_NEWS, EXIT_CANNOT_JUDGE
 
@@ -34,12 +24,12 @@ MODELS = (
 
 
 def compare(
-    base: Annotated[str, typer.Argument(metavar="BASE", help=BASE_HELP)],
+    base: Annotated[str, typer.Argument(metavar="BASE", help=options.BASE_HELP)],
     candidate: Annotated[
         str | None,
         typer.Argument(metavar="CANDIDATE", help="The same but `history`. Default: `latest`."),
     ] = None,
-    model: ModelOption = None,
+    model: options.ModelOption = None,
     against: Annotated[
         str | None,
         typer.Option(metavar="MODEL", help="Compare --model, as the base, with this one."),
@@ -55,11 +45,11 @@ def compare(
             help="Shifts that are acknowledged, for `last:N` and `history`: TOML or YAML.",
         ),
     ] = None,
-    allow: AllowOption = None,
-    form: FormOption = None,
-    runs: RunsOption = RUNS,
-    no_sync: NoSyncOption = False,
-    json: JsonOption = False,
+    allow: options.AllowOption = None,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Compare a candidate with a base: a verdict for each model.
 
@@ -75,7 +65,7 @@ def compare(
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
 
-    wanted, allowed, entries = form_of(form, json=json), _axes(allow), known_in(known)
+    wanted, allowed, entries = options.form_of(form, json=json), _axes(allow), known_in(known)
     where = runs_dir_of(runs, candidate or base)
     limits = limits_in_force(Path.cwd())
     with (

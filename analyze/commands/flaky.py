@@ -7,22 +7,13 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import (
-    RUNS,
-    FormOption,
-    JsonOption,
-    ModelOption,
-    NoSyncOption,
-    RunsOption,
-    SuiteOption,
-    form_of,
-)
+from analyze import cli_options as options
 from analyze.commands import known_in, names_for, print_document
 
 
 def flaky(
-    suite: SuiteOption = None,
-    model: ModelOption = None,
+    suite: options.SuiteOption = None,
+    model: options.ModelOption = None,
     quarantine: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Quarantined cases, which are marked: TOML or YAML."),
@@ -30,10 +21,10 @@ def flaky(
     is_all: Annotated[
         bool, typer.Option("--all", help="List every cell, not the flaky ones alone.")
     ] = False,
-    form: FormOption = None,
-    runs: RunsOption = RUNS,
-    no_sync: NoSyncOption = False,
-    json: JsonOption = False,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """List cases whose trials disagree, and those that got worse.
 
@@ -46,7 +37,7 @@ def flaky(
     from analyze.regressions.render import flaky_document
     from analyze.render.progress import Progress
 
-    wanted = form_of(form, json=json)
+    wanted = options.form_of(form, json=json)
     limits = limits_in_force(Path.cwd())
     known = known_in(quarantine)
     with open_session(runs, sync=not no_sync) as session, Progress() as progress:

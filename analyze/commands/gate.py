@@ -7,17 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import (
-    RUN_HELP,
-    RUNS,
-    AllowOption,
-    FormOption,
-    JsonOption,
-    ModelOption,
-    NoSyncOption,
-    RunsOption,
-    form_of,
-)
+from analyze import cli_options as options
 from analyze.commands import known_in, names_for, print_document
 
 METRIC_HELP = (
@@ -27,7 +17,9 @@ METRIC_HELP = (
 
 
 def gate(
-    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help=RUN_HELP)] = "latest",
+    candidate: Annotated[
+        str, typer.Argument(metavar="CANDIDATE", help=options.RUN_HELP)
+    ] = "latest",
     baseline: Annotated[
         str,
         typer.Option(
@@ -66,15 +58,15 @@ def gate(
             help="Cases not to test, and shifts that are acknowledged: TOML or YAML.",
         ),
     ] = None,
-    allow: AllowOption = None,
-    model: ModelOption = None,
+    allow: options.AllowOption = None,
+    model: options.ModelOption = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report there.")
     ] = None,
-    form: FormOption = None,
-    runs: RunsOption = RUNS,
-    no_sync: NoSyncOption = False,
-    json: JsonOption = False,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Judge a run against a baseline: has any model become worse?
 
@@ -95,7 +87,7 @@ def gate(
     from analyze.query.thresholds import limits_in_force
     from schemas.output.regressions import GateRules
 
-    wanted, limits = form_of(form, json=json), limits_in_force(Path.cwd())
+    wanted, limits = options.form_of(form, json=json), limits_in_force(Path.cwd())
     least = limits.thresholds.min_coverage if min_coverage is None else min_coverage
     question = Question(
         rules=GateRules(

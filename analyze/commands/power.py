@@ -7,16 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import (
-    RUN_HELP,
-    RUNS,
-    FormOption,
-    JsonOption,
-    ModelOption,
-    NoSyncOption,
-    RunsOption,
-    form_of,
-)
+from analyze import cli_options as options
 from analyze.commands import names_for, print_document
 
 
@@ -32,16 +23,17 @@ def power(
         typer.Option(min=0, max=1, metavar="D", help="To be shown, as a share: 0.05 is 5 points."),
     ] = None,
     run: Annotated[
-        str | None, typer.Option(metavar="RUN", help=f"Newest run to learn from. {RUN_HELP}")
+        str | None,
+        typer.Option(metavar="RUN", help=f"Newest run to learn from. {options.RUN_HELP}"),
     ] = None,
     suite: Annotated[
         str | None, typer.Option(metavar="ID", help="Learn from its last runs.")
     ] = None,
-    model: ModelOption = None,
-    form: FormOption = None,
-    runs: RunsOption = RUNS,
-    no_sync: NoSyncOption = False,
-    json: JsonOption = False,
+    model: options.ModelOption = None,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Plan a size: which drop it shows, which size a drop needs.
 
@@ -56,7 +48,7 @@ def power(
     from analyze.query.session import open_session
     from analyze.query.thresholds import limits_in_force
 
-    wanted = form_of(form, json=json)
+    wanted = options.form_of(form, json=json)
     if run is not None and suite is not None:
         what = "--run names a run, and with it its suite: leave --suite out"
         raise typer.BadParameter(what)

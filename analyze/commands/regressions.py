@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.cli_options import (
-    RUNS,
-    FormOption,
-    JsonOption,
-    ModelOption,
-    NoSyncOption,
-    RunsOption,
-    SuiteOption,
-    form_of,
-)
+from analyze import cli_options as options
 from analyze.commands import known_in, names_for, print_document
 from schemas.errors import EXIT_BAD_NEWS
 
@@ -33,8 +24,8 @@ def regressions(
             "so long ago (7d, 12h, 2w).",
         ),
     ] = None,
-    suite: SuiteOption = None,
-    model: ModelOption = None,
+    suite: options.SuiteOption = None,
+    model: options.ModelOption = None,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Shifts that need no alert: TOML or YAML.")
     ] = None,
@@ -44,10 +35,10 @@ def regressions(
     is_all: Annotated[
         bool, typer.Option("--all", help="Tell what is better or acknowledged in full, too.")
     ] = False,
-    form: FormOption = None,
-    runs: RunsOption = RUNS,
-    no_sync: NoSyncOption = False,
-    json: JsonOption = False,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Find the runs with which a level shifted for good. One bad night is no shift.
 
@@ -63,7 +54,7 @@ def regressions(
     from analyze.regressions.render import regressions_document
     from analyze.render.progress import Progress
 
-    wanted = form_of(form, json=json)
+    wanted = options.form_of(form, json=json)
     allowed: tuple[Axis, ...] = () if allow is None else (allow,)
     look = look_options(runs, allowed)
     limits = limits_in_force(Path.cwd())

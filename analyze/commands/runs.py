@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from analyze.cli_options import (
-    RUNS,
-    FormOption,
-    JsonOption,
-    KnownOption,
-    NoSyncOption,
-    RunsOption,
-    form_of,
-)
+from analyze import cli_options as options
 from analyze.commands import known_in, names_for, print_document
 
 if TYPE_CHECKING:
@@ -37,11 +29,11 @@ def runs(
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="List the newest N; 0: all.")
     ] = MAX_RUNS,
-    known: KnownOption = None,
-    form: FormOption = None,
-    runs: RunsOption = RUNS,
-    no_sync: NoSyncOption = False,
-    json: JsonOption = False,
+    known: options.KnownOption = None,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """List runs, newest first: what they asked, and how it went.
 
@@ -55,7 +47,7 @@ def runs(
     from analyze.query.session import open_session
     from analyze.regressions.document import open_section, unused_section
 
-    wanted, entries = form_of(form, json=json), known_in(known)
+    wanted, entries = options.form_of(form, json=json), known_in(known)
     with open_session(runs, sync=not no_sync) as session:
         model = model_for(session, model)
         require_known(session, suite, model)

@@ -6,26 +6,19 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import (
-    RUN_HELP,
-    RUNS,
-    FormOption,
-    JsonOption,
-    NoSyncOption,
-    RunsOption,
-    form_of,
-)
+from analyze import cli_options as options
 from analyze.commands import print_document
 
 
 def tiers(
     run: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help=f"{RUN_HELP} Or `all`, the default.")
+        list[str] | None,
+        typer.Argument(metavar="RUN", help=f"{options.RUN_HELP} Or `all`, the default."),
     ] = None,
-    form: FormOption = None,
-    runs: RunsOption = RUNS,
-    no_sync: NoSyncOption = False,
-    json: JsonOption = False,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Show the routing tier of every model, by how it used tools.
 
@@ -38,7 +31,7 @@ def tiers(
     from analyze.routing.options import Scope, bounds_of, read_tool_use
     from analyze.routing.render import tiers_document, tiers_json
 
-    wanted = form_of(form, json=json)
+    wanted = options.form_of(form, json=json)
     with open_session(runs, sync=not no_sync) as session:
         names = [] if run in (None, ["all"]) else run or []
         scope = Scope(tuple(resolve_run(session, name) for name in names))

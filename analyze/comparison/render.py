@@ -9,22 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from analyze.aliases import rename_lines
-from analyze.comparison.document import (
-    CHANGE_TITLES,
-    RATIO_NAMES,
-    axis_lines,
-    between,
-    by_need,
-    change_cells,
-    excluded_lines,
-    headline,
-    limits_line,
-    name_of,
-    nights_cell,
-    notes_of,
-    ratio_word,
-    side_of,
-)
+from analyze.comparison import document
 from analyze.comparison.verdict import cause_counts
 from analyze.render.document import Document, Facts, Fitted, Item, Items, Section, Table, paragraph
 from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
@@ -39,7 +24,7 @@ from schemas.output.comparison import (
 
 MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", "shows")
 
-SHOWN_TITLES = (*CHANGE_TITLES, "both answers")
+SHOWN_TITLES = (*document.CHANGE_TITLES, "both answers")
 
 MAX_CASES = 20
 """Cases that are listed unless all are asked for."""
@@ -56,7 +41,7 @@ def model_cells(group: GroupComparison) -> list[str]:
     """Return the row of one model under MODEL_TITLES; rates only where they are comparable."""
     difference = group.difference
     n_cases = difference.n_cases if difference else min(group.base.n_cases, group.candidate.n_cases)
-    head = [name_of(group), whole(n_cases)]
+    head = [document.name_of(group), whole(n_cases)]
     if group.verdict == "not_comparable":
         return [*head, *[DASH] * 7]
     if difference is None:
@@ -67,7 +52,7 @@ def model_cells(group: GroupComparison) -> list[str]:
         percent(difference.base_rate),
         percent(difference.candidate_rate),
         signed_points(difference.difference),
-        between(difference.low, difference.high),
+        document.between(difference.low, difference.high),
         chance(difference.p),
         chance(difference.q),
         points(difference.detectable),
@@ -82,7 +67,7 @@ def score_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
     sides = [(group, group.base, group.candidate) for group in groups if group.base.n_cases]
     return [
         [
-            name_of(group),
+            document.name_of(group),
             pair(percent(base.score_strict), percent(candidate.score_strict)),
             pair(percent(base.score_available), percent(candidate.score_available)),
             pair(percent(base.coverage), percent(candidate.coverage)),
@@ -109,7 +94,7 @@ def _repeat_cells(group: GroupComparison) -> list[str]:
     if k == 1 or group.verdict == "not_comparable":
         return []
     rates = [pair(*(percent(curve[k]) for curve in curves)) for curves in (any_of, all_of)]
-    return [name_of(group), whole(k), *rates]
+    return [document.name_of(group), whole(k), *rates]
 
 
 RATIO_TITLES = ("model", "of", "cases", "ratio", "95 %", "q", "totals", "out%", "nights", "verdict")
@@ -129,16 +114,16 @@ def _ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
         else f"{times(ratio.low)} to {times(ratio.high)}"
     )
     return [
-        name_of(group),
-        RATIO_NAMES[ratio.metric],
+        document.name_of(group),
+        document.RATIO_NAMES[ratio.metric],
         whole(ratio.n_cases),
         times(ratio.ratio),
         interval,
         chance(ratio.q),
         times(ratio.totals_ratio),
         pair(percent(ratio.left_out_base), percent(ratio.left_out_candidate)),
-        "" if ratio.night is None else nights_cell(ratio.night),
-        ratio_word(ratio),
+        "" if ratio.night is None else document.nights_cell(ratio.night),
+        document.ratio_word(ratio),
     ]
 
 
@@ -154,18 +139,20 @@ def tag_cells(plain: PlainDifference) -> list[str]:
         percent(plain.base_rate),
         percent(plain.candidate_rate),
         signed_points(plain.difference),
-        between(plain.low, plain.high),
+        document.between(plain.low, plain.high),
     ]
 
 
 def comparison_document(comparison: Comparison, *, all_cases: bool = False) -> Document:
     """Return a comparison as a document, on demand with every case that changed."""
-    groups = by_need(comparison.groups)
-    verdicts = [Item(headline(one), list(notes_of(one)), is_strong=True) for one in groups]
+    groups = document.by_need(comparison.groups)
+    verdicts = [
+        Item(document.headline(one), list(document.notes_of(one)), is_strong=True) for one in groups
+    ]
     none = "" if groups else "nothing to compare: no model is on both sides"
     cases = comparison.cases if all_cases else comparison.cases[:MAX_CASES]
     sides = [("base", comparison.base), ("candidate", comparison.candidate)]
-    facts = Facts([(name, side_of(side)) for name, side in sides])
+    facts = Facts([(name, document.side_of(side)) for name, side in sides])
     return Document(
         "Comparison",
         [
@@ -174,7 +161,7 @@ def comparison_document(comparison: Comparison, *, all_cases: bool = False) -> D
             *(Section([one]) for one in _tables(comparison)),
             Section([Fitted(partial(_cases, cases, len(comparison.cases)))]),
             cases_section(cases, len(comparison.cases)),
-            paragraph(limits_line(comparison.limits), "limits"),
+            paragraph(document.limits_line(comparison.limits), "limits"),
         ],
     )
 
@@ -187,17 +174,17 @@ def _next(comparison: Comparison) -> list[Item]:
 
 def _differences(comparison: Comparison) -> Iterator[str]:
     """Yield what differs between the sides, and what is not in the test."""
-    differ = list(axis_lines(comparison))
+    differ = list(document.axis_lines(comparison))
     if comparison.groups and not differ:
         yield "nothing that is known to change an answer differs"
     yield from differ
-    yield from (f"not in the test: {line}" for line in excluded_lines(comparison.excluded))
+    yield from (f"not in the test: {line}" for line in document.excluded_lines(comparison.excluded))
     yield from comparison.unmatched
     yield from rename_lines(comparison.renames)
 
 
 def _tables(comparison: Comparison) -> Iterator[Table]:
-    groups = by_need(comparison.groups)
+    groups = document.by_need(comparison.groups)
     yield table_of(MODEL_TITLES, [model_cells(group) for group in groups], ("p",))
     yield table_of(SCORE_TITLES, score_rows(groups))
     yield table_of(REPEAT_TITLES, repeat_rows(groups))
@@ -221,10 +208,10 @@ def _cases(cases: Sequence[CaseChange], n_all: int, width: int) -> Iterator[Tabl
     """Yield the cases that changed: each with the commands that show both answers, if they fit."""
     if not cases:
         return
-    rows = [[*change_cells(case), " && ".join(case.commands)] for case in cases]
+    rows = [[*document.change_cells(case), " && ".join(case.commands)] for case in cases]
     full = table_of(SHOWN_TITLES, rows)
     is_fit = widths_fit(full.columns, [[line_of(cell) for cell in row] for row in rows], width)
-    yield full if is_fit else table_of(CHANGE_TITLES, [row[:-1] for row in rows])
+    yield full if is_fit else table_of(document.CHANGE_TITLES, [row[:-1] for row in rows])
     if more := n_all - len(cases):
         yield f"and {more:,} more: --by cell lists all"
     if not is_fit:
@@ -234,6 +221,6 @@ def _cases(cases: Sequence[CaseChange], n_all: int, width: int) -> Iterator[Tabl
 
 def cases_section(cases: Sequence[CaseChange], n_all: int, *lead: str, title: str = "") -> Section:
     """Return changed cases (of `n_all`) for a page, with the commands that show both answers."""
-    rows = [[*change_cells(case), "; ".join(case.commands)] for case in cases]
+    rows = [[*document.change_cells(case), "; ".join(case.commands)] for case in cases]
     more = [f"and {n_all - len(cases):,} more"] if n_all > len(cases) else []
     return Section([*lead, table_of(SHOWN_TITLES, rows), *more], title, "page")

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from analyze.exporters import Exporter, ExportText, RunExport
-from analyze.exporters.majority import NOT_JUDGED
+from analyze.exporters.majority import NOT_JUDGED, FoldedModel
 from analyze.exporters.swebench import HARNESS, file_names, swebench_file_name
 from schemas.base import Finding, is_valid, warning
 from schemas.errors import AnalyzeError, counted
@@ -25,9 +25,6 @@ from schemas.formats.swebench import (
     document_predictions,
 )
 from schemas.io.json_text import read_json_text
-
-if TYPE_CHECKING:
-    from analyze.exporters.majority import FoldedModel
 
 SUFFIX = ".predictions.jsonl"
 

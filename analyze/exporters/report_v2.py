@@ -23,14 +23,7 @@ from analyze.exporters.majority import FoldedCase, FoldedModel, fold
 from analyze.exporters.run_trials import SCORED_BY
 from analyze.query.run_ref import resolve_run, run_folder, runs_dir_of
 from analyze.render.numbers import iso_moment
-from analyze.report_v2.files import (
-    JSON_FILE,
-    MARKDOWN_FILE,
-    given_report,
-    read_report,
-    report_text,
-    write_texts,
-)
+from analyze.report_v2 import files
 from analyze.report_v2.markdown import generate_markdown_summary
 from analyze.summary.summarize import read_inventory
 from schemas.errors import AnalyzeError
@@ -205,9 +198,9 @@ def make_run_report(
     """
     folder = Path(output_dir)
     if not isinstance(report_or_run, (str, Path)):
-        reports = {"": given_report(report_or_run)}
+        reports = {"": files.given_report(report_or_run)}
     elif Path(report_or_run).is_file() and not is_run_folder(RUNS / report_or_run):
-        reports = {"": read_report(Path(report_or_run))}
+        reports = {"": files.read_report(Path(report_or_run))}
     else:
         reports = _of_run(str(report_or_run))
     written: dict[str, Path] = {}
@@ -215,12 +208,12 @@ def make_run_report(
     for model_id, report in reports.items():
         place, prefix = (folder, "") if len(reports) == 1 else (folder / model_id, f"{model_id}/")
         if include_json:
-            written[f"{prefix}json"] = place / JSON_FILE
-            texts[place / JSON_FILE] = report_text(report)
+            written[f"{prefix}json"] = place / files.JSON_FILE
+            texts[place / files.JSON_FILE] = files.report_text(report)
         if include_markdown:
-            written[f"{prefix}markdown"] = place / MARKDOWN_FILE
-            texts[place / MARKDOWN_FILE] = generate_markdown_summary(report)
-    write_texts(texts, replace=True)
+            written[f"{prefix}markdown"] = place / files.MARKDOWN_FILE
+            texts[place / files.MARKDOWN_FILE] = generate_markdown_summary(report)
+    files.write_texts(texts, replace=True)
     return written
 
 
@@ -238,8 +231,8 @@ def _of_run(text: str) -> dict[str, EvaluationReport]:
 
 def _files(model_id: str, report: EvaluationReport) -> list[ExportText]:
     return [
-        ExportText(model_id, JSON_FILE, report_text(report)),
-        ExportText(model_id, MARKDOWN_FILE, generate_markdown_summary(report)),
+        ExportText(model_id, files.JSON_FILE, files.report_text(report)),
+        ExportText(model_id, files.MARKDOWN_FILE, generate_markdown_summary(report)),
     ]
 
 

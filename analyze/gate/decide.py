@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
 
 from analyze.aliases import read_ids
 from analyze.comparison.compare import compare
@@ -28,6 +27,7 @@ from analyze.gate.baseline import resolve_baseline
 from analyze.gate.confirm import check_confirming
 from analyze.gate.known_issues import Quarantine, quarantine_on, with_quarantine
 from analyze.gate.rules import EXIT_CODES, judge, worst_of
+from analyze.query.session import Session
 from analyze.regressions.detect import METRICS
 from analyze.regressions.document import open_size
 from analyze.regressions.open_shifts import find_open_shifts
@@ -41,9 +41,6 @@ from schemas.output.regressions import (
     GateRules,
     OpenShift,
 )
-
-if TYPE_CHECKING:
-    from analyze.query.session import Session
 
 
 def with_open_shifts(

@@ -14,26 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from analyze.exporters.run_trials import SKIPPED
-from analyze.importers import Importer, ImportRequest
-from analyze.importers.base import (
-    DERIVED,
-    NotImportable,
-    Traced,
-    Written,
-    new_record,
-    refuse_errors,
-    run_id_of,
-    write_run,
-)
-from analyze.importers.defaults import (
-    EPOCH,
-    MILLISECOND,
-    moment_of,
-    result_of,
-    slug_of,
-    slugs_of,
-    with_whole_text,
-)
+from analyze.importers import Importer, ImportRequest, base, defaults
 from analyze.report_v2.older import OldReport, find_report
 from schemas.base import Finding, error, pointer, warning
 from schemas.errors import ConfigError, NotMigratable, Problem, counted
@@ -102,18 +83,18 @@ def read_report(path: Path) -> ReadReport:
     """
     found = find_report(path)
     if isinstance(found, list):
-        raise NotImportable(found)
-    refuse_errors(found.findings)
+        raise base.NotImportable(found)
+    base.refuse_errors(found.findings)
     value, of_migration = _migrated(found)
     problems = schema_problems(value)
-    refuse_errors(((found.files[0].path, one) for one in problems), DERIVED)
+    base.refuse_errors(((found.files[0].path, one) for one in problems), base.DERIVED)
     told = (*(one for _, one in found.findings), *of_migration, *problems)
     report = EvaluationReport.model_validate(value)
     return ReadReport(
         report=report,
         name=path.resolve().name,
         files=_originals(found),
-        written_ms=max(0, (found.modified_at() - EPOCH) // MILLISECOND),
+        written_ms=max(0, (found.modified_at() - defaults.EPOCH) // defaults.MILLISECOND),
         findings=tuple(one for one in told if one.code not in NO_LOSS),
         n_counted=max(report.summary.total_instances or 0, _counted_before(found.value)),
     )
@@ -134,7 +115,7 @@ def _migrated(found: OldReport) -> tuple[object, tuple[Finding, ...]]:
     except NotMigratable as exc:
         told = [one for one in exc.findings if isinstance(one, Finding)]
         places = found.located(told or [error("not_recognised", "", str(exc))])
-        raise NotImportable(places) from exc
+        raise base.NotImportable(places) from exc
     if made.shape == "v2":
         return made.report, ()
     shape = made.shape.replace("_", " ")
@@ -150,7 +131,7 @@ def _originals(found: OldReport) -> dict[str, Path]:
 
 def import_sf_bench(
     path: Path, runs_dir: Path, *, run_id: str | None = None, suite_id: str | None = None
-) -> Written:
+) -> base.Written:
     """Make a run folder of a report.
 
     Args:
@@ -166,19 +147,19 @@ def import_sf_bench(
     """
     read = read_report(path)
     source = _Source(read, run_id, suite_id)
-    record = new_record(
+    record = base.new_record(
         sources=read.files,
         run_id=source.run_id,
         source_format="sf-bench",
         source_name=read.name,
         suite_id=source.suite_id,
         suite_title=read.report.dataset or source.suite_id,
-        started_at_ms=moment_of(read.report.start_time),
+        started_at_ms=defaults.moment_of(read.report.start_time),
         unfinished=tuple(source.unfinished()),
         leftover=source.leftover(),
     )
     findings = (*read.findings, *source.findings())
-    return write_run(runs_dir, record, source.results(), read.files, findings)
+    return base.write_run(runs_dir, record, source.results(), read.files, findings)
 
 
 class _Source:
@@ -187,14 +168,14 @@ class _Source:
     def __init__(self, read: ReadReport, run_id: str | None, suite_id: str | None) -> None:
         self._report = report = read.report
         self._written_ms = read.written_ms
-        self._start_ms = moment_of(report.start_time)
-        self._end_ms = moment_of(report.end_time)
+        self._start_ms = defaults.moment_of(report.start_time)
+        self._end_ms = defaults.moment_of(report.end_time)
         self._absent = _absent_of(report, read.n_counted)
         here = (one.instance_id for one in report.instances)
-        self._case_ids = slugs_of((*here, *self._absent))
-        self._model_id = slug_of(report.model_name)
-        self.run_id = run_id or run_id_of(report.run_id)
-        self.suite_id = suite_id or slug_of(f"sf_bench_{report.dataset}")
+        self._case_ids = defaults.slugs_of((*here, *self._absent))
+        self._model_id = defaults.slug_of(report.model_name)
+        self.run_id = run_id or base.run_id_of(report.run_id)
+        self.suite_id = suite_id or defaults.slug_of(f"sf_bench_{report.dataset}")
 
     def _names(self, instance_id: str) -> dict[str, Any]:
         return {
@@ -223,17 +204,17 @@ class _Source:
                 every |= {one.instance_id: redact_json(said)} if said else {}
         return {SKIPPED: every} if every else {}
 
-    def results(self) -> Iterator[Result | Traced]:
+    def results(self) -> Iterator[Result | base.Traced]:
         for instance in self._report.instances:
             if instance.status != "skipped":
                 yield self._result(instance)
 
-    def _result(self, instance: InstanceResult) -> Result | Traced:
+    def _result(self, instance: InstanceResult) -> Result | base.Traced:
         began, ended = self._times(instance)
         failure = _failure(instance) if instance.status == "error" else None
         verdict = None if failure else instance.resolved
         against = failure is not None and classify(failure).counts_against_model
-        result = result_of(
+        result = defaults.result_of(
             run_id=self.run_id,
             suite_id=self.suite_id,
             **self._names(instance.instance_id),
@@ -249,14 +230,14 @@ class _Source:
             parsed_output={"validation": instance.validation.model_dump()},
             checks=checks_of(instance.validation),
         )
-        return with_whole_text(result, instance.solution_patch or "")
+        return defaults.with_whole_text(result, instance.solution_patch or "")
 
     def _times(self, instance: InstanceResult) -> tuple[int, int]:
         """Return when an instance was evaluated, in ms since 1970.
 
         Its own times, else the report's, else the file's.
         """
-        own, end = moment_of(instance.start_time), moment_of(instance.end_time)
+        own, end = defaults.moment_of(instance.start_time), defaults.moment_of(instance.end_time)
         began = next(
             (one for one in (own, self._start_ms, self._end_ms) if one is not None),
             self._written_ms,
@@ -330,7 +311,7 @@ def checks_of(validation: ValidationBreakdown) -> tuple[CheckResult, ...]:
     )
 
 
-def _run(asked: ImportRequest) -> list[Written]:
+def _run(asked: ImportRequest) -> list[base.Written]:
     ids = {"run_id": asked.run_id, "suite_id": asked.suite_id}
     return [import_sf_bench(asked.path, asked.runs_dir, **ids)]
 

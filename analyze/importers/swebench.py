@@ -15,16 +15,7 @@ from pydantic import JsonValue
 
 from analyze.exporters.predictions import read_predictions
 from analyze.exporters.swebench import UNKNOWN, UNNAMED
-from analyze.importers import Importer, ImportRequest
-from analyze.importers.base import (
-    DERIVED,
-    Traced,
-    Written,
-    new_record,
-    refuse_errors,
-    run_id_of,
-    write_run,
-)
+from analyze.importers import Importer, ImportRequest, base
 from analyze.importers.defaults import file_moment, result_of, slug_of, slugs_of, with_whole_text
 from analyze.importers.swebench_logs import InstanceLog, Logs
 from schemas.base import Finding, warning
@@ -117,7 +108,7 @@ def import_swebench(
     model: str | None = None,
     suite_id: str | None = None,
     run_id: str | None = None,
-) -> Written:
+) -> base.Written:
     """Make a run folder of a report.
 
     Args:
@@ -140,12 +131,12 @@ def import_swebench(
     if logs is not None and not logs.is_dir():
         raise ConfigError([Problem(logs, "there is no such folder", key="--logs")])
     value, found = read_json_text(path.read_bytes())
-    refuse_errors((path, one) for one in found)
+    base.refuse_errors((path, one) for one in found)
     found = swebench_problems(value)
-    refuse_errors(((path, one) for one in found), COUNTS)
+    base.refuse_errors(((path, one) for one in found), COUNTS)
     source = _Source(path, SwebenchReport.model_validate(value), predictions, logs, model)
-    run_id, suite = run_id or run_id_of(path.stem), suite_id or PROVIDER
-    record = new_record(
+    run_id, suite = run_id or base.run_id_of(path.stem), suite_id or PROVIDER
+    record = base.new_record(
         sources=source.files,
         run_id=run_id,
         source_format="swebench",
@@ -157,10 +148,10 @@ def import_swebench(
         leftover=source.leftover(),
     )
     findings = (*found, *source.findings)
-    return write_run(runs_dir, record, source.results(run_id, suite), source.files, findings)
+    return base.write_run(runs_dir, record, source.results(run_id, suite), source.files, findings)
 
 
-COUNTS = DERIVED - {"ids_contradict"}
+COUNTS = base.DERIVED - {"ids_contradict"}
 """Errors of counts; the lists are what there is, so these have to agree."""
 
 
@@ -264,7 +255,7 @@ class _Source:
         told[UNKNOWN] = redact_json(report.model_extra) or None
         return {name: value for name, value in told.items() if value is not None}
 
-    def results(self, run_id: str, suite_id: str) -> Iterator[Result | Traced]:
+    def results(self, run_id: str, suite_id: str) -> Iterator[Result | base.Traced]:
         for one in self._submitted:
             log, prediction = self._logs.get(one.instance_id), self._predicted.get(one.instance_id)
             patch = "" if prediction is None else prediction.model_patch or ""
@@ -281,7 +272,7 @@ class _Source:
             yield with_whole_text(result, patch)
 
 
-def _run(asked: ImportRequest) -> list[Written]:
+def _run(asked: ImportRequest) -> list[base.Written]:
     return [
         import_swebench(
             asked.path,

@@ -36,17 +36,9 @@ from analyze.routing.values import (
     Reason,
     Route,
 )
+from analyze.stats import rates
 from analyze.stats.intervals import MIN_TAIL_TRIALS, is_supported
 from analyze.stats.power.exact import more_cases_above, more_cases_for_tier
-from analyze.stats.rates import (
-    DEFAULT,
-    LABELS,
-    MIN_RANKED_UNITS,
-    CaseRate,
-    is_ranked,
-    tier_confident,
-    tier_of,
-)
 from schemas.config.project import Thresholds
 from schemas.errors import counted
 from schemas.output.route import State
@@ -103,7 +95,7 @@ def _decided(option: Option, first: Option, rule: PairedRule) -> str:
     return ""
 
 
-def route(options: Iterable[Option], needs: Needs, bounds: Thresholds = DEFAULT) -> Route:
+def route(options: Iterable[Option], needs: Needs, bounds: Thresholds = rates.DEFAULT) -> Route:
     """Return every option judged, those that fit first, the best of them at the top."""
     options = list(options)
     is_rated = any(option.quality.observed.rate is not None for option in options)
@@ -185,21 +177,23 @@ def _judge(option: Option, needs: Needs, bounds: Thresholds, *, is_rated: bool) 
 
 def _tool_use(tools: ScopeRate, bounds: Thresholds, *, is_asked: bool) -> Reason:
     asked = tools.observed
-    tier = tier_of(asked.rate, bounds)
+    tier = rates.tier_of(asked.rate, bounds)
     more = _more(more_cases_for_tier(asked.rate, asked.n_units, asked.interval, bounds), tools)
     if tier is None:
         state: State = "unknown"
         text = f"no trial with expected tools: {_lacking(more, tools)}"
         distance = 3.0
     else:
-        confident = tier_confident(tier, asked.interval, bounds) is True
-        text = f"tool use {_rate(tools, bounds.tier_1_from, bounds.tier_2_from)}: {LABELS[tier]}"
-        sure = confident and tier_confident(tier, tools.least.interval, bounds) is True
+        confident = rates.tier_confident(tier, asked.interval, bounds) is True
+        text = (
+            f"tool use {_rate(tools, bounds.tier_1_from, bounds.tier_2_from)}: {rates.LABELS[tier]}"
+        )
+        sure = confident and rates.tier_confident(tier, tools.least.interval, bounds) is True
         text += ", confident" if confident else ""
         if tools.n_lacking and not (tier == 1 and sure):
             text += f", {_unasked(tools)}"
         text += "" if confident and (sure or tier != 1) else f", {_lacking(more, tools)}"
-        is_possible = tier_of(tools.most, bounds) == 1
+        is_possible = rates.tier_of(tools.most, bounds) == 1
         state = "met" if tier == 1 and sure else "unknown" if is_possible else "missed"
         waits = 0.0 if more is None else more / (more + 1)
         distance = {"met": 0.0, "unknown": waits}.get(state, 2.0 - (asked.rate or 0.0))
@@ -222,9 +216,9 @@ def _known_quality(
     if not is_rated or reason.state not in {"met", "not_asked"}:
         return reason
     n_units = quality.n_units
-    if is_ranked(n_units, option.coverage, bounds.min_coverage):
+    if rates.is_ranked(n_units, option.coverage, bounds.min_coverage):
         return reason
-    if more := max(MIN_RANKED_UNITS - n_units, 0):
+    if more := max(rates.MIN_RANKED_UNITS - n_units, 0):
         text = f"{reason.text}, {_lacking(more, option.quality)}"
     else:
         covered = f"{percent(option.coverage, bounds.min_coverage)} % of its trials have a verdict"
@@ -300,7 +294,7 @@ def p95_of(option: Option) -> float | None:
 
 
 def _rate(rate: ScopeRate, *beside: float | None) -> str:
-    asked: CaseRate = rate.observed
+    asked: rates.CaseRate = rate.observed
     limits = limits_after(asked.rate, asked.interval, *beside)
     cases = in_cases(rate.n_cases, asked.n_clusters)
     return (

@@ -16,15 +16,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
+from analyze.stats import paired_means
 from analyze.stats.intervals import Z90, Z95
-from analyze.stats.paired_means import (
-    MIN_PAIRS,
-    MeanDifference,
-    finite,
-    mean_difference,
-    t_quantile,
-    two_sided_p,
-)
 from analyze.stats.paired_rates import RateInterval
 from analyze.stats.power.nights import LOGIT_SD, MIN_KNOWN_RUNS, PRIOR_DF, shrunk_variance
 
@@ -168,7 +161,7 @@ def variance_within(passed: Sequence[int], scored: Sequence[int]) -> float:
 
 def t_between_nights(
     differences: Sequence[float], nights: NightVariance, n_base: int, n_candidate: int
-) -> MeanDifference | None:
+) -> paired_means.MeanDifference | None:
     """Return the mean difference of logarithms between nights, or None below five pairs.
 
     SE^2 = v/n + s^2 (1 / nights of the base + 1 / nights of the candidate), with v the variance of
@@ -179,12 +172,12 @@ def t_between_nights(
     Raises:
         ValueError: a difference is not finite.
     """
-    values = finite(differences)
+    values = paired_means.finite(differences)
     n = len(values)
-    if n < MIN_PAIRS:
+    if n < paired_means.MIN_PAIRS:
         return None
     error = math.sqrt(_variance(values) / n + nights.of_sides(n_base, n_candidate))
-    return mean_difference(_mean(values), error, min(nights.df, n - 1), n)
+    return paired_means.mean_difference(_mean(values), error, min(nights.df, n - 1), n)
 
 
 def rate_between_nights(
@@ -207,14 +200,14 @@ def rate_between_nights(
 
     def limit(side: float, probability: float) -> float:
         error, df = error_of(side)
-        return t_quantile(probability, df) * error
+        return paired_means.t_quantile(probability, df) * error
 
     difference = found.difference
     down, up = (difference - found.low) / Z95, (found.high - difference) / Z95
     down90, up90 = (difference - found.low90) / Z90, (found.high90 - difference) / Z90
     facing, facing_df = error_of(down if difference > 0 else up)
     return NightDifference(
-        p=two_sided_p(difference, facing, facing_df),
+        p=paired_means.two_sided_p(difference, facing, facing_df),
         low=max(difference - limit(down, 0.975), -1.0),
         high=min(difference + limit(up, 0.975), 1.0),
         low90=max(difference - limit(down90, 0.95), -1.0),

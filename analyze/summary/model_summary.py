@@ -14,18 +14,8 @@ from analyze.contracts.models import (
     RepetitionsRow,
     ToolCountsRow,
 )
+from analyze.stats import rates
 from analyze.stats.intervals import percentiles
-from analyze.stats.rates import (
-    LABELS,
-    case_rate,
-    interval_of_units,
-    pass_at_k,
-    pass_curve,
-    pass_hat_k,
-    repetitions_identical,
-    tier_confident,
-    tier_of,
-)
 from schemas.config.project import Thresholds
 from schemas.output.summary import GroupSummary, TokenTotals, ToolUse
 from schemas.run.inventory import ResourceSnapshot
@@ -50,8 +40,8 @@ def group_summary(
     m = _each(scorable, "n_independent")
     c = _each(scorable, "n_independent_passed")
     n_passed, n_scored = _each(passes, "n_passed"), _each(passes, "n_scored")
-    passed = case_rate(n_passed, n_scored, _clusters(passes))
-    identical = repetitions_identical(repeated.n_repeated_cases, repeated.n_identical_cases)
+    passed = rates.case_rate(n_passed, n_scored, _clusters(passes))
+    identical = rates.repetitions_identical(repeated.n_repeated_cases, repeated.n_identical_cases)
     return GroupSummary(
         **{name: getattr(row, name) for name in SAME},
         latency_ms=percentiles(
@@ -80,8 +70,8 @@ def group_summary(
         tool_use=_tool_use(row, tool_use, thresholds),
         repetitions=repeated.repetitions,
         repetitions_identical=identical,
-        pass_at_k=pass_curve(pass_at_k, m, c, identical=identical is True),
-        pass_hat_k=pass_curve(pass_hat_k, m, c, identical=identical is True),
+        pass_at_k=rates.pass_curve(rates.pass_at_k, m, c, identical=identical is True),
+        pass_hat_k=rates.pass_curve(rates.pass_hat_k, m, c, identical=identical is True),
         failures={failure.failure_type: failure.n_trials for failure in failures},
         success_rate=row.n_success / row.n_total if row.n_total else None,
         n_cases=passed.n_cases,
@@ -100,8 +90,8 @@ def _clusters(counted: Sequence[PassCountsRow | ToolCountsRow]) -> list[str | No
 
 
 def _tool_use(row: ModelSummaryRow, cases: Sequence[ToolCountsRow], bounds: Thresholds) -> ToolUse:
-    tier = tier_of(row.tool_use_rate, bounds)
-    interval = interval_of_units(
+    tier = rates.tier_of(row.tool_use_rate, bounds)
+    interval = rates.interval_of_units(
         _clusters(cases), _each(cases, "n_tool_success"), _each(cases, "n_tool_trials")
     )
     return ToolUse(
@@ -109,6 +99,6 @@ def _tool_use(row: ModelSummaryRow, cases: Sequence[ToolCountsRow], bounds: Thre
         rate=row.tool_use_rate,
         ci95=interval,
         tier=tier,
-        tier_label=None if tier is None else LABELS[tier],
-        tier_confident=tier_confident(tier, interval, bounds),
+        tier_label=None if tier is None else rates.LABELS[tier],
+        tier_confident=rates.tier_confident(tier, interval, bounds),
     )

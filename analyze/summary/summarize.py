@@ -16,8 +16,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
+import duckdb
 from pydantic import ValidationError
 
 from analyze.contracts.base import GroupRow, RunModelRow, ViewRow
@@ -44,9 +45,6 @@ from schemas.run.config import RunConfig, read_config
 from schemas.run.inventory import DiskRoot, Inventory, ResourceSnapshot
 from schemas.run.layout import is_planned
 from schemas.run.model_names import ModelNames
-
-if TYPE_CHECKING:
-    import duckdb
 
 MEMORY_COLUMNS = (
     "mem_total",

@@ -14,17 +14,10 @@ import orjson
 
 from collect.config import ResolvedModel, RunInputs
 from collect.inventory.model_builds import look_up, with_builds
+from collect.plan import previous_runs
 from collect.plan.changes import PlanChanges, changes_since, earlier_plan
 from collect.plan.estimate import ModelEstimate, estimate
 from collect.plan.plan import make_plan, sizes_of
-from collect.plan.previous_runs import (
-    detectable_drop,
-    powers_json,
-    powers_of,
-    powers_text,
-    previous_outcomes,
-    tokens_seen,
-)
 from schemas.config.project import LoadedProject
 from schemas.errors import counted, printable
 from schemas.errors import display_path as shown_path
@@ -74,11 +67,11 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     today = datetime.now(tz=UTC).date()
     warnings = (*inputs.warnings, *_tight_limits(inputs, runs_dir, news.since))
     inputs = replace(inputs, warnings=warnings)
-    history = tokens_seen(runs_dir / news.since, trials) if news.since else None
+    history = previous_runs.tokens_seen(runs_dir / news.since, trials) if news.since else None
     estimates = estimate(inputs, trials, inputs.project.prices, on_date=today, history=history)
     sizes = sizes_of(trials)
-    runs = previous_outcomes(runs_dir, inputs.suite.suite_id, sizes)
-    powers = powers_of(sizes, runs, inputs.project.thresholds)
+    runs = previous_runs.previous_outcomes(runs_dir, inputs.suite.suite_id, sizes)
+    powers = previous_runs.powers_of(sizes, runs, inputs.project.thresholds)
     return Preview(inputs, trials, estimates, news, powers)
 
 
@@ -129,8 +122,8 @@ def plan_json(shown: Preview) -> str:
             "estimates": [
                 {name: getattr(one, name) for name in ESTIMATED} for one in shown.estimates
             ],
-            "smallest_detectable_drop": detectable_drop(shown.powers),
-            "power": powers_json(shown.powers),
+            "smallest_detectable_drop": previous_runs.detectable_drop(shown.powers),
+            "power": previous_runs.powers_json(shown.powers),
             "since_run_id": shown.changes.since,
             "gone": [list(key) for key in shown.changes.removed],
             "trials": [
@@ -188,7 +181,7 @@ def plan_text(shown: Preview) -> str:
         "",
         *_news_text(shown.changes, names),
         "",
-        *powers_text(with_names(shown.powers, names), inputs.project.thresholds),
+        *previous_runs.powers_text(with_names(shown.powers, names), inputs.project.thresholds),
     ]
     lines += [f"warning: {warning}" for warning in inputs.warnings]
     return "\n".join(printable(line) for line in lines)

@@ -8,17 +8,8 @@ from pathlib import Path
 
 import orjson
 
+from collect.config import validate
 from collect.config.project_files import FOLDERS
-from collect.config.validate import (
-    CHECKS,
-    NAMES,
-    PLACES,
-    Findings,
-    case_file,
-    check,
-    kind_of,
-    strays,
-)
 from schemas.config.project import find_project_file
 from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, display_path
 from schemas.redact import redact
@@ -47,17 +38,17 @@ def validate_paths(paths: Sequence[Path], working_dir: Path) -> Validation:
 
     Never raises for what a user wrote, and never stops at the first problem.
     """
-    found = Findings()
+    found = validate.Findings()
     for path in paths:
         _visit(working_dir / path.expanduser(), found)
     return Validation(
-        checked={kind: found.checked[kind] for kind in CHECKS},
+        checked={kind: found.checked[kind] for kind in validate.CHECKS},
         problems=tuple(dict.fromkeys(found.problems)),
         warnings=tuple(dict.fromkeys(map(redact, found.warnings))),
     )
 
 
-def _visit(path: Path, found: Findings) -> None:
+def _visit(path: Path, found: validate.Findings) -> None:
     if not path.is_dir():
         _file(path, found)
     elif (path / "configs").is_dir():
@@ -65,7 +56,7 @@ def _visit(path: Path, found: Findings) -> None:
     elif path.name == "configs" or any((path / folder).is_dir() for folder in FOLDERS):
         _project(path.resolve().parent, found)
     else:
-        inside = [path / name for name in NAMES if (path / name).is_file()]
+        inside = [path / name for name in validate.NAMES if (path / name).is_file()]
         for file in inside or sorted(path.glob("*.yaml")):
             _file(file, found)
         if not inside and not any(path.glob("*.yaml")):
@@ -73,29 +64,29 @@ def _visit(path: Path, found: Findings) -> None:
             found.problems.append(Problem(path, what))
 
 
-def _project(project: Path, found: Findings) -> None:
+def _project(project: Path, found: validate.Findings) -> None:
     """Check every file of a project."""
     configs = project / "configs"
     if (settings := find_project_file(project)) is not None:
-        check("project file", settings, found)
+        validate.check("project file", settings, found)
     for file in found.cases_of(project):
         found.checked["case"] += 1
-        case_file(file, found)
-    for folder, kind in PLACES.items():
+        validate.case_file(file, found)
+    for folder, kind in validate.PLACES.items():
         for path in sorted((configs / folder).glob("*.yaml")):
-            check(kind, path, found)
+            validate.check(kind, path, found)
     for path in sorted((configs / "agents").glob("*/agent.yaml")):
-        check("agent", path, found)
-    found.warnings += strays(configs)
+        validate.check("agent", path, found)
+    found.warnings += validate.strays(configs)
 
 
-def _file(path: Path, found: Findings) -> None:
+def _file(path: Path, found: validate.Findings) -> None:
     try:
-        kind = kind_of(path)
+        kind = validate.kind_of(path)
     except ConfigError as exc:
         found.problems += exc.problems
         return
-    check(kind, path, found)
+    validate.check(kind, path, found)
 
 
 def text(validation: Validation) -> str:

@@ -13,21 +13,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from collect.config import endpoints
 from collect.config.cases import Notes
-from collect.config.endpoints import (
-    KEY_ADVICE,
-    KEY_FIELDS,
-    PROVIDERS,
-    ROUTER,
-    distance,
-    host_of,
-    is_loopback,
-    key_problem,
-    looks_like_transport,
-    name_problem,
-    shown_url,
-    url_problem,
-)
 from collect.config.project_files import name_problems, project_of, resolve, warning_at
 from collect.config.unsupported import reserved
 from schemas.config.evaluation_profile import EvaluationProfile, JudgeConfig
@@ -64,33 +51,33 @@ def resolve_judge(
     before = len(notes.problems)
     at: KeyPath = ("judges", number)
     options = _options(judge, at, notes)
-    provider, model = judge.provider or ROUTER, judge.model or judge.judge_id
-    if provider not in PROVIDERS:
-        if meant := looks_like_transport(provider):
+    provider, model = judge.provider or endpoints.ROUTER, judge.model or judge.judge_id
+    if provider not in endpoints.PROVIDERS:
+        if meant := endpoints.looks_like_transport(provider):
             notes.add_problem(
                 f"looks like the transport or server `{meant}`, and would go to OpenRouter",
                 (*at, "provider"),
                 found=f"`{provider}`",
-                allowed=", ".join(PROVIDERS) + ", or a vendor prefix on OpenRouter",
+                allowed=", ".join(endpoints.PROVIDERS) + ", or a vendor prefix on OpenRouter",
             )
             return None
-        provider, model = ROUTER, model if "/" in model else f"{provider}/{model}"
-    transport = PROVIDERS[provider]
+        provider, model = endpoints.ROUTER, model if "/" in model else f"{provider}/{model}"
+    transport = endpoints.PROVIDERS[provider]
     if transport.is_embedded:
         served = "a run serves its own models only; a judge is asked at a server that is there"
         notes.add_problem(served, (*at, "provider"), found=f"`{provider}`")
         return None
     base_url = transport.base_url(judge.base_url)
     blame = "base_url" if judge.base_url else "provider"
-    loopback = is_loopback(host_of(base_url))
-    unnamed = name_problem(judge.api_key_env)
+    loopback = endpoints.is_loopback(endpoints.host_of(base_url))
+    unnamed = endpoints.name_problem(judge.api_key_env)
     if unnamed is not None:
         notes.add_problem(unnamed, (*at, "api_key_env"))
-    if (what := url_problem(base_url)) or (
+    if (what := endpoints.url_problem(base_url)) or (
         unnamed is None
-        and (what := key_problem(transport, base_url, judge.api_key_env, allowed_hosts))
+        and (what := endpoints.key_problem(transport, base_url, judge.api_key_env, allowed_hosts))
     ):
-        notes.add_problem(what, (*at, blame), found=shown_url(base_url))
+        notes.add_problem(what, (*at, blame), found=endpoints.shown_url(base_url))
     if len(notes.problems) > before:
         return None
     return ResolvedJudge(
@@ -116,8 +103,10 @@ def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonVal
             notes.add_problem("stands in `request_options` too, with another value", (*at, name))
     for key, names in ((at, extras.keys()), ((*at, "request_options"), body.keys() - extras)):
         for name in sorted(names):
-            if name.lower() in KEY_FIELDS:
-                notes.add_problem("cannot stand in a file", (*key, name), advice=KEY_ADVICE)
+            if name.lower() in endpoints.KEY_FIELDS:
+                notes.add_problem(
+                    "cannot stand in a file", (*key, name), advice=endpoints.KEY_ADVICE
+                )
             elif name in RESERVED:
                 notes.add_problem(OURS, (*key, name))
             elif (why := reserved((name,)).get(name)) is not None:
@@ -126,7 +115,7 @@ def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonVal
 
 
 def _is_typo(name: str, field: str) -> bool:
-    return abs(len(name) - len(field)) <= 2 and distance(name, field) <= 2
+    return abs(len(name) - len(field)) <= 2 and endpoints.distance(name, field) <= 2
 
 
 @dataclass(frozen=True)

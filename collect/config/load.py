@@ -7,20 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from collect.config import unsupported
 from collect.config.agents import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
 from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import is_path, name_problems, problem_at, resolve
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.config.select import suite_cases
-from collect.config.unsupported import (
-    greedy_models,
-    of_profile,
-    of_suite,
-    unsendable,
-    warnings_at,
-    warnings_of,
-)
 from schemas.config.project import LoadedProject, load_project_file
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
@@ -85,9 +78,9 @@ def load_inputs(
         problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
     problems += [*wrong, *too_many_at_once(profile, profile_source)]
-    warnings += warnings_at(suite_source, of_suite(suite))
-    warnings += warnings_at(profile_source, of_profile(profile))
-    warnings += greedy_models(models, profile, profile_source)
+    warnings += unsupported.warnings_at(suite_source, unsupported.of_suite(suite))
+    warnings += unsupported.warnings_at(profile_source, unsupported.of_profile(profile))
+    warnings += unsupported.greedy_models(models, profile, profile_source)
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}
     if project.path is not None and project.sha256 is not None:
         files[str(project.path)] = project.sha256
@@ -135,12 +128,12 @@ def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
         ConfigError: every place of a selected case that needs something not built, unless it is
             skipped, or that a selected model's transport cannot send.
     """
-    problems = unsendable(inputs.models, inputs.cases)
+    problems = unsupported.unsendable(inputs.models, inputs.cases)
     if not skip_unevaluable:
         problems += [problem for case in inputs.cases for problem in case.unbuilt]
     if problems:
         raise ConfigError(problems)
-    warnings = map(redact, (*inputs.warnings, *warnings_of(inputs.cases)))
+    warnings = map(redact, (*inputs.warnings, *unsupported.warnings_of(inputs.cases)))
     return replace(inputs, warnings=tuple(warnings), skip_unevaluable=skip_unevaluable)
 
 

@@ -15,22 +15,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from collect.config import endpoints
 from collect.config.cases import settings_of
 from collect.config.embedded import MAX_SLOTS, disagreements, embedded_of, name_of
-from collect.config.endpoints import (
-    KEY_ADVICE,
-    KEY_FIELDS,
-    PROVIDERS,
-    ROUTER,
-    Transport,
-    host_of,
-    is_loopback,
-    key_problem,
-    looks_like_transport,
-    name_problem,
-    shown_url,
-    url_problem,
-)
 from collect.config.project_files import problem_at
 from collect.config.resolved import ResolvedModel
 from collect.config.unsupported import reserved, split
@@ -166,19 +153,19 @@ def _resolve(
     model: ModelConfig, profile: RunProfile, place: _Place, allowed_hosts: frozenset[str]
 ) -> ResolvedModel | None:
     settings = _settings(model, profile, place)
-    provider = model.provider or ROUTER
-    if provider not in PROVIDERS and (meant := looks_like_transport(provider)):
+    provider = model.provider or endpoints.ROUTER
+    if provider not in endpoints.PROVIDERS and (meant := endpoints.looks_like_transport(provider)):
         place.add_problem(
             f"looks like the transport or server `{meant}`, and would go to OpenRouter",
             "provider",
             found=f"`{provider}`",
-            allowed=", ".join(PROVIDERS) + ", or a vendor prefix on OpenRouter",
+            allowed=", ".join(endpoints.PROVIDERS) + ", or a vendor prefix on OpenRouter",
         )
         return None
     name = _name(model)
-    if provider not in PROVIDERS:  # a vendor on OpenRouter (D-E10)
-        provider, name = ROUTER, _name(model, vendor=provider)
-    transport = PROVIDERS[provider]
+    if provider not in endpoints.PROVIDERS:  # a vendor on OpenRouter (D-E10)
+        provider, name = endpoints.ROUTER, _name(model, vendor=provider)
+    transport = endpoints.PROVIDERS[provider]
     embedded = embedded_of(
         model, place.source.path.parent, place.add_problem, is_embedded=transport.is_embedded
     )
@@ -192,9 +179,9 @@ def _resolve(
         found = f"`{model.max_concurrency}`"
         place.add_problem(BEYOND, "max_concurrency", found=found, allowed=ALLOWED)
     for option in sorted(model.request_options):
-        if option.lower() in KEY_FIELDS:
+        if option.lower() in endpoints.KEY_FIELDS:
             place.add_problem(
-                f"`{option}` cannot stand in a file", "request_options", advice=KEY_ADVICE
+                f"`{option}` cannot stand in a file", "request_options", advice=endpoints.KEY_ADVICE
             )
     routing = _routing(model, name, place) if transport.has_upstreams else None
     settings, not_applied = _applied(settings, provider, profile, model, place)
@@ -205,7 +192,7 @@ def _resolve(
     thinking_level = _thinking_level(model, provider, place)
     if base_url is None:
         return None
-    loopback = is_loopback(host_of(base_url))
+    loopback = endpoints.is_loopback(endpoints.host_of(base_url))
     limit = profile.execution_policy.max_concurrency
     if embedded is not None:  # what waits inside the server would count as the model's time
         limit = min(limit, MAX_SLOTS)
@@ -234,23 +221,23 @@ def _resolve(
 
 
 def _base_url(
-    model: ModelConfig, transport: Transport, place: _Place, allowed_hosts: frozenset[str]
+    model: ModelConfig, transport: endpoints.Transport, place: _Place, allowed_hosts: frozenset[str]
 ) -> str | None:
     """Return where a model is asked; None, with the reason noted, when it cannot be."""
     if transport.is_embedded:
         return transport.default_base_url
     base_url = transport.base_url(model.base_url)
     blame = "base_url" if model.base_url else "provider"
-    unnamed = name_problem(model.api_key_env)
+    unnamed = endpoints.name_problem(model.api_key_env)
     if unnamed is not None:
         place.add_problem(unnamed, "api_key_env")
-    if what := url_problem(base_url):
-        place.add_problem(what, blame, found=shown_url(base_url))
+    if what := endpoints.url_problem(base_url):
+        place.add_problem(what, blame, found=endpoints.shown_url(base_url))
     elif transport.executable is not None and base_url.endswith("/v1"):
         what = "ends in `/v1`, which the command adds by itself"
         place.add_problem(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
     elif unnamed is None:
-        if what := key_problem(transport, base_url, model.api_key_env, allowed_hosts):
+        if what := endpoints.key_problem(transport, base_url, model.api_key_env, allowed_hosts):
             place.add_problem(what, blame)
         else:
             return base_url
@@ -289,7 +276,7 @@ def _applied(
     """Return the settings in force and the names of those left out (D-E1)."""
     sent, left = split(provider, settings)
     dropped = tuple(name for name, one in left.items() if one.origin == "runner_defaults")
-    allowed = ", ".join(sorted(PROVIDERS[provider].applies))
+    allowed = ", ".join(sorted(endpoints.PROVIDERS[provider].applies))
     for name, one in left.items():
         what = f"`{provider}` cannot send it"
         if one.origin == "suite_model":
@@ -326,7 +313,7 @@ def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | N
             "openclaw only"
         )
     level = model.thinking_level or effort
-    levels = PROVIDERS[provider].thinking_levels
+    levels = endpoints.PROVIDERS[provider].thinking_levels
     if level is not None and levels is not None and level not in levels:
         blame = "thinking_level" if model.thinking_level else "primary_params"
         place.add_problem(

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from collect.config import unsupported
 from collect.config.agents import agent_folders, assign_agents, load_agent_file
 from collect.config.cases import CaseFile, find_cases, load_case
 from collect.config.evaluation import load_evaluation_profile
@@ -20,17 +21,6 @@ from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import FOLDERS, name_problems, project_of, unknown
 from collect.config.prompt_lists import load_prompt_list
 from collect.config.select import suite_cases
-from collect.config.unsupported import (
-    JUDGING,
-    NOT_BUILT,
-    RUNNER,
-    greedy_profile,
-    of_case,
-    of_profile,
-    of_suite,
-    unsendable,
-    warnings_at,
-)
 from schemas.config.project import NAME as PROJECT_FILE
 from schemas.config.project import load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
@@ -80,7 +70,7 @@ class Findings:
 
     def note(self, problem: Problem) -> None:
         """Keep a problem; what is only not built yet is a warning."""
-        if NOT_BUILT in problem.what:
+        if unsupported.NOT_BUILT in problem.what:
             self.refused(problem)
         else:
             self.problems.append(problem)
@@ -129,8 +119,8 @@ def case_file(file: CaseFile, found: Findings) -> None:
     found.warnings += file.warnings
     for problem in file.case.unbuilt if file.case else ():
         found.refused(problem)
-    if file.case is not None and (unread := list(of_case(file.case))):
-        found.warnings += warnings_at(read_yaml(file.path), unread)
+    if file.case is not None and (unread := list(unsupported.of_case(file.case))):
+        found.warnings += unsupported.warnings_at(read_yaml(file.path), unread)
 
 
 def check_suite(path: Path, found: Findings) -> None:
@@ -142,9 +132,9 @@ def check_suite(path: Path, found: Findings) -> None:
     models, problems, warnings = resolve_models(suite, profile, source, hosts)
     for problem in problems:
         found.note(problem)
-    found.warnings += [*warnings, *warnings_at(source, of_suite(suite))]
+    found.warnings += [*warnings, *unsupported.warnings_at(source, unsupported.of_suite(suite))]
     taken = suite_cases(suite, source, found.cases_of)
-    found.problems += [*taken.problems, *unsendable(models, taken.cases)]
+    found.problems += [*taken.problems, *unsupported.unsendable(models, taken.cases)]
     found.warnings += taken.warnings
     _, problems = assign_agents(suite, profile, taken.cases, source, source)
     found.problems += problems
@@ -157,8 +147,8 @@ def check_suite(path: Path, found: Findings) -> None:
 def check_run_profile(path: Path, found: Findings) -> None:
     """Check one run profile, and that the agent it names is there."""
     source, profile = parsed(RunProfile, "run_profile_id", path, found.warnings)
-    found.warnings += warnings_at(source, of_profile(profile))
-    found.warnings += greedy_profile(profile, source)
+    found.warnings += unsupported.warnings_at(source, unsupported.of_profile(profile))
+    found.warnings += unsupported.greedy_profile(profile, source)
     found.problems += too_many_at_once(profile, source)
     if profile.openclaw is not None:
         key = ("openclaw", "agent_id")
@@ -169,13 +159,13 @@ def check_evaluation_profile(path: Path, found: Findings) -> None:
     """Check one evaluation profile."""
     hosts = hosts_of(path)
     loaded = load_evaluation_profile(str(path), Path.cwd(), allowed_hosts=hosts)
-    found.warnings += [*loaded.warnings, f"{display_path(path)}: {JUDGING}"]
+    found.warnings += [*loaded.warnings, f"{display_path(path)}: {unsupported.JUDGING}"]
 
 
 def check_agent(path: Path, found: Findings) -> None:
     """Check one agent and its workspace."""
     load_agent_file(path)
-    found.warnings.append(f"{display_path(path)}: {RUNNER}")
+    found.warnings.append(f"{display_path(path)}: {unsupported.RUNNER}")
 
 
 CHECKS: dict[str, Callable[[Path, Findings], object]] = {

@@ -176,9 +176,9 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
         benchlake_version=version("benchlake"),
         suite_id=inputs.suite.suite_id,
         suite_title=inputs.suite.title,
-        suite_path=_relative(str(inputs.suite_path)),
+        suite_path=os.path.relpath(inputs.suite_path),
         run_profile_id=inputs.profile.run_profile_id,
-        run_profile_path=_relative(str(inputs.profile_path)),
+        run_profile_path=os.path.relpath(inputs.profile_path),
         execution_policy=inputs.profile.execution_policy,
         models=tuple(_model(model, tags) for model in inputs.models),
         case_settings={
@@ -190,7 +190,7 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
             if case.settings
         },
         n_planned=spec.n_planned,
-        config_files={_relative(path): found for path, found in inputs.config_files.items()},
+        config_files={os.path.relpath(path): found for path, found in inputs.config_files.items()},
         allowed_hosts=inputs.allowed_hosts,
         warnings=inputs.warnings,
         narrowed=inputs.narrowed,
@@ -231,8 +231,3 @@ def _group(inputs: RunInputs) -> str | None:
     whole = replace(inputs, narrowed=inputs.narrowed.model_copy(update={"shard": None}))
     prints: list[JsonValue] = [trial.run_fingerprint for trial in plan_trials(whole, "whole")]
     return f"{digest(prints)[:16]}-{shard.partition('/')[2]}"
-
-
-def _relative(path: str) -> str:
-    """Return a path as seen from the working directory, which says less about the machine."""
-    return os.path.relpath(path)

@@ -21,14 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from collect.config.embedded import (
-    CONTEXT_TOKENS,
-    ENGINE,
-    MAX_SLOTS,
-    PACKAGED_MODEL,
-    default_threads,
-    file_problem,
-)
+from collect.config import embedded
 from collect.config.endpoints import without_secrets
 from collect.local import server
 from schemas.errors import LocalModelError
@@ -183,10 +176,10 @@ def _is_healthy(port: int) -> bool:
 def serving(
     model_file: Path,
     *,
-    alias: str = PACKAGED_MODEL,
+    alias: str = embedded.PACKAGED_MODEL,
     api_key: str | None = None,
-    slots: int = MAX_SLOTS,
-    context_tokens: int = CONTEXT_TOKENS,
+    slots: int = embedded.MAX_SLOTS,
+    context_tokens: int = embedded.CONTEXT_TOKENS,
     threads: int | None = None,
     start_seconds: float | None = None,
     say: Callable[[str], None] = lambda _: None,
@@ -209,7 +202,7 @@ def serving(
     """
     refuse_missing_engine()
     model_file = model_file.absolute()
-    if (what := file_problem(model_file)) is not None:
+    if (what := embedded.file_problem(model_file)) is not None:
         text = f"{model_file} {what}"
         raise LocalModelError(text)
     options = {
@@ -217,7 +210,7 @@ def serving(
         "alias": alias,
         "slots": slots,
         "context": context_tokens,
-        "threads": default_threads() if threads is None else threads,
+        "threads": embedded.default_threads() if threads is None else threads,
     }
     # What a slow disk needs for the file, and more.
     patience = START_SECONDS + model_file.stat().st_size / READ_BYTES_PER_SECOND
@@ -240,6 +233,6 @@ def refuse_missing_engine() -> None:
     Raises:
         LocalModelError: it is not.
     """
-    if importlib.util.find_spec(ENGINE) is None:
+    if importlib.util.find_spec(embedded.ENGINE) is None:
         text = f"the local model needs its engine: {ENGINE_ADVICE}"
         raise LocalModelError(text)

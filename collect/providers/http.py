@@ -20,16 +20,8 @@ from typing import Any, ClassVar
 import orjson
 from pydantic import JsonValue
 
+from collect import http_client
 from collect.config import ResolvedModel
-from collect.http_client import (
-    Deadline,
-    Exchange,
-    Target,
-    Transport,
-    WireError,
-    WireTransport,
-    needs_proxy,
-)
 from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http_reply import broken, read_answer
@@ -54,19 +46,19 @@ LONE_CR = re.compile(rb"\r(?!\n)")
 """The end of a line, as LF and CR LF are."""
 
 
-def target_of(url: str, headers: Mapping[str, str]) -> Target:
+def target_of(url: str, headers: Mapping[str, str]) -> http_client.Target:
     """Return where requests are posted to.
 
     Raises:
         ConfigError: the address cannot be used.
     """
     try:
-        return Target.of(url, headers)
+        return http_client.Target.of(url, headers)
     except ValueError as exc:
         raise ConfigError([Problem(None, f"`{url}` cannot be asked: {exc}")]) from exc
 
 
-def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> Transport:
+def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> http_client.Transport:
     """Return what carries the requests of a model.
 
     The setting `transport` may ask for httpx, and a proxy of the environment is reached through it
@@ -77,9 +69,9 @@ def carrier_of(model: ResolvedModel, completions: CompletionQueue | None) -> Tra
     """
     wanted = model.settings.get("transport")
     stock = wanted is not None and wanted.value == "httpx"
-    proxied = not model.is_loopback and needs_proxy(model.base_url)
+    proxied = not model.is_loopback and http_client.needs_proxy(model.base_url)
     if not (stock or proxied):
-        return WireTransport(completions)
+        return http_client.WireTransport(completions)
     from collect.http_client.httpx_client import StockTransport  # noqa: PLC0415 - rarely needed, slow to load
 
     try:
@@ -126,7 +118,7 @@ class OverHttp(ABC):
         """Return what is sent; settings left out are the server's to choose."""
 
     @abstractmethod
-    def read_stream(self, exchange: Exchange) -> Reply:
+    def read_stream(self, exchange: http_client.Exchange) -> Reply:
         """Return what a stream of events says."""
 
     @abstractmethod
@@ -164,16 +156,16 @@ class OverHttp(ABC):
         return replace(reply, notes=(*reply.notes, *fresh))
 
     async def _ask(self, prepared: Prepared) -> Reply:
-        exchange = Exchange(self.end if prepared.body["stream"] else None)
+        exchange = http_client.Exchange(self.end if prepared.body["stream"] else None)
         timeout_s = prepared.request.timeout_s
         failure = None
         try:
-            async with Deadline(timeout_s, exchange):
+            async with http_client.Deadline(timeout_s, exchange):
                 await self._transport.post(self._target, prepared.raw, exchange)
         except TimeoutError:
             message = f"no complete answer within {timeout_s:g} s"
             failure = Reply(failure_type="timeout", error_code="timeout", error_message=message)
-        except WireError as exc:
+        except http_client.WireError as exc:
             failure = broken(exc, exchange)
         reading = (exchange, failure, self.read_stream, self.read_whole)
         if exchange.pieces > MAX_INLINE_PIECES or exchange.size > MAX_INLINE_BYTES:

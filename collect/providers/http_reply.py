@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from collect.http_client import Exchange, WireError
-from collect.providers.base import Reply
+from collect.providers.base import Reply, Usage
 from schemas.base import MAX_QUANTITY
 from schemas.redact import redact
 
@@ -165,6 +165,19 @@ def count_of(data: Any, name: str) -> int | None:
     """Return a field of an object that is a number of tokens, else None."""
     value = data.get(name) if isinstance(data, dict) else None
     return value if type(value) is int and 0 <= value <= MAX_QUANTITY else None
+
+
+def usage_of(data: Any, places: Mapping[str, str]) -> Usage:
+    """Return a usage object in our terms; `places` says where a count is: `name`, `object.name`."""
+    if not isinstance(data, dict):
+        return Usage()
+    split = {count: place.rpartition(".") for count, place in places.items()}
+    counts: dict[str, Any] = {
+        count: count_of(data.get(part) if part else data, name)
+        for count, (part, _, name) in split.items()
+    }
+    is_known = counts["input_tokens"] is not None or counts["output_tokens"] is not None
+    return Usage(**counts, raw=trace_value(data), source="api" if is_known else None)
 
 
 def trace_value(data: Any) -> Any:

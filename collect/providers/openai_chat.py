@@ -25,25 +25,21 @@ from pydantic import JsonValue
 
 from collect.config.resolved import as_json
 from collect.http_client import Exchange
+from collect.providers import http_reply
 from collect.providers.base import Reply, Request, ToolCall, Usage
 from collect.providers.http import END_MARKER, OverHttp, events
-from collect.providers.http_reply import (
-    Malformed,
-    answered,
-    count_of,
-    cut_off,
-    error_event,
-    error_of,
-    error_text,
-    failure_type_of,
-    malformed,
-    no_end,
-    since_written,
-    trace_value,
-)
 
 MAX_USD = 1e6
 """More is no cost of an answer."""
+
+USAGE = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "cached_input_tokens": "prompt_tokens_details.cached_tokens",
+    "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
+    "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
+}
+"""Where the API says our counts."""
 
 TEXTS = frozenset({"content", "reasoning_content", "reasoning"})
 """Fields of a delta that hold a piece of text."""
@@ -117,25 +113,7 @@ def _arguments(value: Any) -> str:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as exc:
         message = f"arguments of a tool that are nested too deeply: {exc}"
-        raise Malformed(message) from exc
-
-
-def usage_of(data: Any) -> Usage:
-    """Return the usage object of the API in our terms."""
-    if not isinstance(data, dict):
-        return Usage()
-    prompt = data.get("prompt_tokens_details")
-    completion = data.get("completion_tokens_details")
-    n_in, n_out = count_of(data, "prompt_tokens"), count_of(data, "completion_tokens")
-    return Usage(
-        input_tokens=n_in,
-        output_tokens=n_out,
-        cached_input_tokens=count_of(prompt, "cached_tokens"),
-        reasoning_tokens=count_of(completion, "reasoning_tokens"),
-        cache_write_tokens=count_of(prompt, "cache_write_tokens"),
-        raw=trace_value(data),
-        source=None if n_in is None and n_out is None else "api",
-    )
+        raise http_reply.Malformed(message) from exc
 
 
 def usd_of(data: Any, name: str) -> float | None:
@@ -156,7 +134,7 @@ def text_of(content: Any) -> str:
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))
     message = f"content is {type(content).__name__}, not text"
-    raise Malformed(message)
+    raise http_reply.Malformed(message)
 
 
 class ChatAnswer:
@@ -180,36 +158,36 @@ class ChatAnswer:
         """
         if not isinstance(data, dict):
             message = "not a JSON object"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
         get = data.get
         self._model = _text(get("model")) or self._model
         self._provider = _text(get("provider")) or self._provider
         if usage := get("usage"):
-            self._usage = usage_of(usage)
+            self._usage = http_reply.usage_of(usage, USAGE)
         choices = get("choices")
         if choices is None and not whole and ("choices" in data or usage):
             return False
         if not isinstance(choices, list) or (whole and not choices):
             message = "no choices"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
         if not choices:
             return False
         if len(choices) > 1:
             message = f"{len(choices)} choices, and one was asked for"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
         choice = choices[0]
         inner = choice.get("message" if whole else "delta") if isinstance(choice, dict) else None
         if inner is None and not whole and isinstance(choice, dict):
             inner = {}
         if not isinstance(inner, dict):
             message = "a choice without a message"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
         if choice.get("index") not in (None, 0):
             message = f"a choice with the index {str(choice['index'])[:40]}, and one was asked for"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
         self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
         if choice.get("error") is not None:
-            self._failure = error_of(choice)
+            self._failure = http_reply.error_of(choice)
         return self._message(inner)
 
     def _message(self, message: dict[str, Any]) -> bool:
@@ -250,11 +228,15 @@ class ChatAnswer:
         if self._finish_reason == "error" or self._failure != (None, None):
             code, words = self._failure
             return reply.failed(
-                failure_type_of(code, "stream_interrupted"),
+                http_reply.failure_type_of(code, "stream_interrupted"),
                 error_code=code or "finish_reason_error",
-                error_message=error_text(words, "the provider broke the answer off"),
+                error_message=http_reply.error_text(words, "the provider broke the answer off"),
             )
-        return cut_off(reply) if self._finish_reason == "length" else answered(reply)
+        return (
+            http_reply.cut_off(reply)
+            if self._finish_reason == "length"
+            else http_reply.answered(reply)
+        )
 
 
 def _text(value: Any) -> str | None:
@@ -312,20 +294,20 @@ def read_stream(exchange: Exchange) -> Reply:
             elif event == END_MARKER:
                 return replace(
                     answer.reply(),
-                    e2e_ms=since_written(exchange, exchange.last_byte),
-                    ttft_ms=since_written(exchange, first_token),
+                    e2e_ms=http_reply.since_written(exchange, exchange.last_byte),
+                    ttft_ms=http_reply.since_written(exchange, first_token),
                 )
             else:
                 data = orjson.loads(event)
-                if b'"error"' in event and (error := error_of(data)) != (None, None):
-                    return error_event(answer.reply(), *error)
+                if b'"error"' in event and (error := http_reply.error_of(data)) != (None, None):
+                    return http_reply.error_event(answer.reply(), *error)
                 has_content = answer.add(data, whole=False)
                 shape.learn(event, data)
             if has_content and first_token is None:
                 first_token = exchange.moment_of(end)
-    except (Malformed, orjson.JSONDecodeError) as exc:
-        return malformed(answer.reply(), exc)
-    return no_end(answer.reply())
+    except (http_reply.Malformed, orjson.JSONDecodeError) as exc:
+        return http_reply.malformed(answer.reply(), exc)
+    return http_reply.no_end(answer.reply())
 
 
 class ChatCompletions(OverHttp):

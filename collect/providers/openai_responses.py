@@ -22,21 +22,9 @@ import orjson
 from pydantic import JsonValue
 
 from collect.http_client import Exchange
-from collect.providers.base import Prepared, Reply, Request, ToolCall, Usage
+from collect.providers import http_reply
+from collect.providers.base import Prepared, Reply, Request, ToolCall
 from collect.providers.http import END_MARKER, OverHttp, events
-from collect.providers.http_reply import (
-    Malformed,
-    answered,
-    count_of,
-    cut_off,
-    error_event,
-    error_of,
-    error_text,
-    malformed,
-    no_end,
-    since_written,
-    trace_value,
-)
 from schemas.redact import redact
 
 REFUSALS = {
@@ -48,6 +36,14 @@ REFUSALS = {
 
 The others, such as `invalid_prompt`, end the same however often they are asked again.
 """
+
+USAGE = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cached_input_tokens": "input_tokens_details.cached_tokens",
+    "reasoning_tokens": "output_tokens_details.reasoning_tokens",
+}
+"""Where the API says our counts."""
 
 TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 """What the model says to the user, a refusal too."""
@@ -111,16 +107,18 @@ def incomplete(reply: Reply, details: Any) -> Reply:
     reason = stated if isinstance(stated, str) else "incomplete"
     reply = replace(reply, finish_reason=reason)
     if reason == "max_output_tokens":
-        return cut_off(reply, reason)
-    message = f"the server did not finish the answer: {error_text(reason)}"
+        return http_reply.cut_off(reply, reason)
+    message = f"the server did not finish the answer: {http_reply.error_text(reason)}"
     return reply.failed("output_truncated", error_code=reason, error_message=message)
 
 
 def failed(reply: Reply, response: dict[str, Any]) -> Reply:
     """Return an answer that the server itself calls failed; one without a code is its fault."""
-    code, text = error_of(response)
+    code, text = http_reply.error_of(response)
     return reply.failed(
-        _failure_type(code or "server_error"), error_code=code, error_message=error_text(text)
+        _failure_type(code or "server_error"),
+        error_code=code,
+        error_message=http_reply.error_text(text),
     )
 
 
@@ -129,21 +127,6 @@ def _failure_type(code: str) -> str:
     if re.fullmatch(r"[45]\d\d", code):
         return f"http_{code}"
     return REFUSALS.get(code, "invalid_response")
-
-
-def usage_of(data: Any) -> Usage:
-    """Return the usage object of the API in our terms."""
-    if not isinstance(data, dict):
-        return Usage()
-    n_in, n_out = count_of(data, "input_tokens"), count_of(data, "output_tokens")
-    return Usage(
-        input_tokens=n_in,
-        output_tokens=n_out,
-        cached_input_tokens=count_of(data.get("input_tokens_details"), "cached_tokens"),
-        reasoning_tokens=count_of(data.get("output_tokens_details"), "reasoning_tokens"),
-        raw=trace_value(data),
-        source=None if n_in is None and n_out is None else "api",
-    )
 
 
 class ResponseAnswer:
@@ -189,27 +172,27 @@ class ResponseAnswer:
         """
         if not isinstance(response, dict):
             message = "not a JSON object"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
         self._response = response
         if status == "completed" and (stated := response.get("status")) is not None:
             status = stated if isinstance(stated, str) else "no text"
         if status not in ("completed", "incomplete", "failed"):
             message = f"a response with the status {redact(status)[:40]!r}"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
         self._status = status
         output = response.get("output")
         if isinstance(output, list):
             self._output(output)
         elif status == "completed" and not (self._text or self._calls):
             message = "no output"
-            raise Malformed(message)
+            raise http_reply.Malformed(message)
 
     def _output(self, output: list[Any]) -> None:
         no_text, no_reasoning, no_calls = not self._text, not self._reasoning, not self._calls
         for item in output:
             if not isinstance(item, dict):
                 message = "an output item that is no JSON object"
-                raise Malformed(message)
+                raise http_reply.Malformed(message)
             kind = item.get("type")
             if kind == "message" and no_text:
                 self._text += _parts(item.get("content"))
@@ -234,7 +217,7 @@ class ResponseAnswer:
             tool_calls=tuple(self._calls),
             finish_reason=self._status,
             served_model=model if isinstance(model, str) else None,
-            usage=usage_of(response.get("usage")),
+            usage=http_reply.usage_of(response.get("usage"), USAGE),
         )
         if self._status == "failed":
             return failed(reply, response)
@@ -242,7 +225,7 @@ class ResponseAnswer:
             return incomplete(reply, response.get("incomplete_details"))
         if "incomplete_details" not in response:
             reply = UnmarkedReply.of(reply)
-        return answered(reply)
+        return http_reply.answered(reply)
 
 
 def _parts(parts: Any) -> Iterator[str]:
@@ -255,7 +238,7 @@ def _parts(parts: Any) -> Iterator[str]:
         return
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         message = "content that is no list of parts"
-        raise Malformed(message)
+        raise http_reply.Malformed(message)
     for part in parts:
         yield _text(part.get("text"))
         yield _text(part.get("refusal"))
@@ -271,7 +254,7 @@ def _text(value: Any) -> str:
         return ""
     if not isinstance(value, str):
         message = f"text is {type(value).__name__}, not text"
-        raise Malformed(message)
+        raise http_reply.Malformed(message)
     return value
 
 
@@ -285,7 +268,7 @@ def read_stream(exchange: Exchange) -> Reply:
             data = orjson.loads(event)
             if not isinstance(data, dict):
                 message = "an event that is no JSON object"
-                raise Malformed(message)
+                raise http_reply.Malformed(message)
             kind = data.get("type")
             if not isinstance(kind, str):
                 kind = ""
@@ -297,18 +280,18 @@ def read_stream(exchange: Exchange) -> Reply:
                 answer.finish(data.get("response") or data, status)
                 return replace(
                     answer.reply(),
-                    e2e_ms=since_written(exchange, exchange.moment_of(end)),
-                    ttft_ms=since_written(exchange, first_token),
+                    e2e_ms=http_reply.since_written(exchange, exchange.moment_of(end)),
+                    ttft_ms=http_reply.since_written(exchange, first_token),
                 )
             elif (error := _error_of(data)) is not None:
-                return error_event(answer.reply(), *error, REFUSALS.get(error[0] or ""))
+                return http_reply.error_event(answer.reply(), *error, REFUSALS.get(error[0] or ""))
             else:
                 has_content = answer.note(data)
             if has_content and first_token is None:
                 first_token = exchange.moment_of(end)
-    except (Malformed, orjson.JSONDecodeError) as exc:
-        return malformed(answer.reply(), exc)
-    return no_end(answer.reply())
+    except (http_reply.Malformed, orjson.JSONDecodeError) as exc:
+        return http_reply.malformed(answer.reply(), exc)
+    return http_reply.no_end(answer.reply())
 
 
 def _error_of(data: dict[str, Any]) -> tuple[str | None, str | None] | None:
@@ -316,12 +299,14 @@ def _error_of(data: dict[str, Any]) -> tuple[str | None, str | None] | None:
 
     OpenAI has the code and the words beside the type, others have an error object.
     """
-    error = error_of(data)
+    error = http_reply.error_of(data)
     if error != (None, None):
         return error
     if data.get("type") != "error":
         return None
-    return error_of({"error": {"code": data.get("code"), "message": data.get("message")}})
+    return http_reply.error_of(
+        {"error": {"code": data.get("code"), "message": data.get("message")}}
+    )
 
 
 class OpenAIResponses(OverHttp):

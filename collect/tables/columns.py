@@ -166,7 +166,7 @@ def choose(answers: Sequence[Answers], wish: str | None = None) -> Choice:
     """
     numbers = [read_number(row[0]) if len(row) == 1 else None for row in answers]
     if wish == "noop":
-        return _noop(len(answers), "as asked for")
+        return no_verdicts(len(answers), "as asked for")
     if wish == "number" or (wish is None and None not in numbers):
         validators: list[Validator] = [{"type": "number", "value": value} for value in numbers]
         why = "every expected answer is a number; the last number of an answer is compared"
@@ -209,21 +209,17 @@ def _by_length(answers: Sequence[Answers]) -> Choice:
         why = f"at most {MAX_COMMON_CHARS} characters would be found in many an answer by accident"
         reasons.append(_reason("exact", n_exact, why))
     if n_long:
-        reasons += _noop(
+        reasons += no_verdicts(
             n_long, f"texts of over {MIN_FREE_TEXT_CHARS} characters cannot be compared"
         ).reasons
     return Choice(tuple(validators), tuple(reasons))
 
 
-def _noop(rows: int, why: str) -> Choice:
+def no_verdicts(rows: int, why: str) -> Choice:
+    """Return the choice for rows that nothing can judge, and why not."""
     advice = "no verdict: read the answers yourself, or give them to an LLM as a judge"
     validator: Validator = {"type": "noop"}
     return Choice((validator,) * rows, (_reason("noop", rows, f"{why}; {advice}"),))
-
-
-def no_answers(rows: int) -> Choice:
-    """Return the choice for a table without expected answers."""
-    return _noop(rows, "the table has no expected answers")
 
 
 def _exact(row: Answers) -> Validator:

@@ -15,16 +15,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from collect.config.prompt_lists import MAX_ENTRY_BYTES, MAX_LIST_BYTES, TOO_LONG
-from collect.tables.columns import (
-    ASSERTIONS,
-    Answers,
-    Choice,
-    Roles,
-    Validator,
-    choose,
-    last_lines,
-    no_answers,
-)
+from collect.tables import columns
 from collect.tables.rows import Row, Table
 from schemas.base import bounded_slug, slugify
 from schemas.config.case import Prompt
@@ -46,15 +37,15 @@ NOT_HERE = frozenset(
 JUDGE = "no validator does this; name another column with --expected, or take it out of the row"
 
 
-def _several(match: str) -> Callable[[str], Validator]:
-    def make(value: str) -> Validator:
+def _several(match: str) -> Callable[[str], columns.Validator]:
+    def make(value: str) -> columns.Validator:
         parts = [part.strip() for part in value.split(",")]
         return {"type": "contains", "values": [*parts], "match": match}
 
     return make
 
 
-MADE: Mapping[str, Callable[[str], Validator]] = MappingProxyType(
+MADE: Mapping[str, Callable[[str], columns.Validator]] = MappingProxyType(
     {
         "equals": lambda value: {"type": "exact", "value": value},
         "contains": lambda value: {"type": "contains", "value": value},
@@ -83,7 +74,7 @@ def name_of(cell: str) -> str | None:
     return name if {name, name.removeprefix("not-")} & {*MADE, *NOT_HERE} else None
 
 
-def validator_of(cell: str) -> Validator | None:
+def validator_of(cell: str) -> columns.Validator | None:
     """Return a cell as a validator, a plain text as `exact`; None where there is none for it."""
     name = name_of(cell)
     if name is None:
@@ -107,7 +98,7 @@ class _Cells:
     """Reads the cells of a table by role, and notes what is wrong with them."""
 
     table: Table
-    roles: Roles
+    roles: columns.Roles
     problems: list[Problem] = field(default_factory=list)
 
     def add_problem(self, row: Row, column: str | None, what: str, **facts: str | None) -> None:
@@ -160,7 +151,7 @@ class _Cells:
             self.add_problem(row, self.roles.input, what, found=found)
         return [*sent, *value]
 
-    def answers(self, row: Row, column: str) -> Answers:
+    def answers(self, row: Row, column: str) -> columns.Answers:
         """Return the expected answers of a row, stripped; a list holds several right ones."""
         value = row.cells.get(column)
         if isinstance(value, list) and value:
@@ -175,7 +166,7 @@ def _is_blank(value: JsonValue) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptList:
+def prompt_list(table: Table, roles: columns.Roles, wish: str | None = None) -> PromptList:
     """Return a table's rows as a prompt list.
 
     A wish is a validator to take in place of what the expected answers say.
@@ -185,7 +176,7 @@ def prompt_list(table: Table, roles: Roles, wish: str | None = None) -> PromptLi
     """
     cells = _Cells(table, roles)
     choice = _choice(cells, wish)
-    unjudged: Validator = {"type": "noop"}
+    unjudged: columns.Validator = {"type": "noop"}
     validators = choice.validators or (unjudged,) * len(table.rows)  # there are problems
     taken: dict[str, int] = {}
     lines: list[bytes] = []
@@ -244,29 +235,31 @@ def _line(cells: _Cells, row: Row, entry: dict[str, JsonValue]) -> bytes:
     return b""
 
 
-def _choice(cells: _Cells, wish: str | None) -> Choice:
+def _choice(cells: _Cells, wish: str | None) -> columns.Choice:
     """Return the validators of all rows."""
     table, column = cells.table, cells.roles.expected
     if column is None:
-        return no_answers(len(table.rows))
-    if ASSERTIONS.fullmatch(column) and wish is None:
+        return columns.no_verdicts(len(table.rows), "the table has no expected answers")
+    if columns.ASSERTIONS.fullmatch(column) and wish is None:
         texts = [cells.text(row, column) or "" for row in table.rows]
         if any(name_of(text) for text in texts):
             return _asserted(cells, column, texts)
     answers = [cells.answers(row, column) for row in table.rows]
     if cells.problems:
-        return Choice((), ())
-    finals = last_lines(answers)
-    choice = choose(finals or answers, wish)
+        return columns.Choice((), ())
+    finals = columns.last_lines(answers)
+    choice = columns.choose(finals or answers, wish)
     for row, validator in zip(table.rows, choice.validators, strict=True):
         if validator.get("value", "") is None:
             cells.add_problem(row, column, "is no number", advice="choose another --validator")
     if finals is None:
         return choice
-    return Choice(choice.validators, ("expected is what stands behind `####`", *choice.reasons))
+    return columns.Choice(
+        choice.validators, ("expected is what stands behind `####`", *choice.reasons)
+    )
 
 
-def _asserted(cells: _Cells, column: str, texts: Sequence[str]) -> Choice:
+def _asserted(cells: _Cells, column: str, texts: Sequence[str]) -> columns.Choice:
     validators: list[dict[str, JsonValue]] = []
     for row, text in zip(cells.table.rows, texts, strict=True):
         validator = validator_of(text)
@@ -274,4 +267,4 @@ def _asserted(cells: _Cells, column: str, texts: Sequence[str]) -> Choice:
             cells.add_problem(row, column, f"`{name_of(text)}`: {JUDGE}")
         validators.append(validator or {"type": "noop"})
     reason = "validators: what the cell of each row says; a plain text is `exact`"
-    return Choice(tuple(validators), (reason,))
+    return columns.Choice(tuple(validators), (reason,))

@@ -15,26 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analyze.stats.changepoints.scan import (
-    BLUR,
-    MIN_LENGTH,
-    MIN_RUNS,
-    Alert,
-    Bools,
-    Floats,
-    Ints,
-    Levels,
-    Scan,
-    best_splits,
-    blocks,
-    both_hold,
-    filled,
-    find_points,
-    scan_series,
-    scan_tail,
-    split_places,
-    surprising,
-)
+from analyze.stats.changepoints import scan
 from analyze.stats.intervals import Z95, Clusters, unit_places
 
 ALPHA = 0.001
@@ -69,12 +50,14 @@ class RunValues:
             0 for a case that no run has yet.
     """
 
-    means: Floats
-    shares: Floats | None
-    levels: Floats
+    means: scan.Floats
+    shares: scan.Floats | None
+    levels: scan.Floats
 
     @classmethod
-    def of(cls, values: Floats, present: Bools, totals: Floats, weights: Floats) -> RunValues:
+    def of(
+        cls, values: scan.Floats, present: scan.Bools, totals: scan.Floats, weights: scan.Floats
+    ) -> RunValues:
         """Return them for runs x cases; each run has a case.
 
         Args:
@@ -94,15 +77,15 @@ class RunValues:
         levels = np.where(known, levels - overall[:, None], 0.0)
         return cls(means, present / n_cases[:, None], levels)
 
-    def at(self, length: int) -> Floats:
+    def at(self, length: int) -> scan.Floats:
         """Return the values of the first `length` runs, when these are all there is."""
         means = self.means[:length]
         if self.shares is None:
             return means
-        found: Floats = means - self.shares[:length] @ self.levels[length - 1]
+        found: scan.Floats = means - self.shares[:length] @ self.levels[length - 1]
         return found
 
-    def sums(self, low: int, high: int) -> tuple[Floats, Floats]:
+    def sums(self, low: int, high: int) -> tuple[scan.Floats, scan.Floats]:
         """Return the partial sums and the scatter of the lengths `low` to `high`.
 
         Returns:
@@ -111,7 +94,7 @@ class RunValues:
             mean.
         """
         lengths = np.arange(low, high + 1)
-        places = split_places(high)
+        places = scan.split_places(high)
         if self.shares is None:
             centred = self.means[:high] - self.means[0]
             sums, squares = centred.cumsum(), (centred * centred).cumsum()
@@ -127,7 +110,7 @@ class RunValues:
 
 def scan_rate(
     hashes: ArrayLike, k: ArrayLike, m: ArrayLike, coverage: ArrayLike, *, margin: float
-) -> Scan:
+) -> scan.Scan:
     """Return the level shifts of the pass rate of one series.
 
     The value of a run is the mean over its cases of k/m - q plus the mean of q over all cases, with
@@ -150,60 +133,60 @@ def scan_rate(
         ValueError: the arrays do not describe the same runs and cases.
     """
     planned = np.asarray(hashes)
-    points = find_points(hashes, coverage, np.asarray(m) > 0, k)
+    points = scan.find_points(hashes, coverage, np.asarray(m) > 0, k)
     planned = planned[points]
     scored = np.where(planned >= 0, np.asarray(m)[points], 0).astype(float)
     passed = np.where(planned >= 0, np.asarray(k)[points], 0).astype(float)
-    return scan_series(points, planned, _Rates(passed, scored, margin))
+    return scan.scan_series(points, planned, _Rates(passed, scored, margin))
 
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
     """Counts of the runs that are points."""
 
-    passed: Floats
-    scored: Floats
+    passed: scan.Floats
+    scored: scan.Floats
     margin: float
 
-    def first_alert(self, start: int, end: int, cases: Bools, fresh: int) -> Alert | None:
+    def first_alert(self, start: int, end: int, cases: scan.Bools, fresh: int) -> scan.Alert | None:
         """See `Track`."""
         rows, passed, scored = self._counts(start, end, cases)
-        first = max(MIN_LENGTH, int(np.searchsorted(rows, fresh)) + 1)
+        first = max(scan.MIN_LENGTH, int(np.searchsorted(rows, fresh)) + 1)
         if len(rows) < first:
             return None
         values = _values(passed, scored)
         variance = _variance(passed, scored)
-        for low, high in blocks(first, len(rows)):
+        for low, high in scan.blocks(first, len(rows)):
             lengths = np.arange(low, high + 1)
             partial, squares = values.sums(low, high)
-            gain, k = best_splits(partial, low, high)
+            gain, k = scan.best_splits(partial, low, high)
             noise = _dispersed(variance[low - 1 : high], squares - gain, lengths)
             b = np.sqrt(gain / noise)
             step = np.sqrt(gain * lengths / (k * (lengths - k)))
-            for hit in surprising(np.where(step >= self.margin - BLUR, b, 0), low, ALPHA):
+            for hit in scan.surprising(np.where(step >= self.margin - scan.BLUR, b, 0), low, ALPHA):
                 split, length = int(k[hit]), int(lengths[hit])
                 found = values.at(length)
                 old, new = found[:split], found[split:]
                 unequal = _unequal(scored[:length], split)
-                p = scan_tail(float(b[hit]) / math.sqrt(max(1.0, unequal)), length)
+                p = scan.scan_tail(float(b[hit]) / math.sqrt(max(1.0, unequal)), length)
                 at, seen = int(rows[split]), int(rows[length - 1])
                 if (
                     p < ALPHA
-                    and both_hold(old, new)
+                    and scan.both_hold(old, new)
                     and self.levels(start, at, seen + 1, cases) is not None
                 ):
-                    return Alert(
+                    return scan.Alert(
                         at=at, seen=seen, p=p, direction="up" if old.mean() < new.mean() else "down"
                     )
         return None
 
-    def levels(self, start: int, at: int, end: int, cases: Bools) -> Levels | None:
+    def levels(self, start: int, at: int, end: int, cases: scan.Bools) -> scan.Levels | None:
         """See `Track`; on the cases that have trials of both levels."""
         asked = self.scored[start:end] > 0
         cases = cases & asked[: at - start].any(axis=0) & asked[at - start :].any(axis=0)
         rows, passed, scored = self._counts(start, end, cases)
         split, length = int(np.searchsorted(rows, at)), len(rows)
-        if min(split, length - split) < MIN_RUNS:
+        if min(split, length - split) < scan.MIN_RUNS:
             return None
         values = _values(passed, scored).at(length)
         old, new = values[:split], values[split:]
@@ -213,7 +196,7 @@ class _Rates:
         noise = _dispersed(_variance(passed, scored)[last], scatter, np.array([length]))
         unequal = _unequal(scored, split)
         half = Z95 * math.sqrt(float(noise[0]) * unequal * (1 / split + 1 / (length - split)))
-        return Levels(
+        return scan.Levels(
             before=before,
             after=after,
             size=after - before,
@@ -224,18 +207,20 @@ class _Rates:
             last_before=int(rows[split - 1]),
         )
 
-    def _counts(self, start: int, end: int, cases: Bools) -> tuple[Ints, Floats, Floats]:
+    def _counts(
+        self, start: int, end: int, cases: scan.Bools
+    ) -> tuple[scan.Ints, scan.Floats, scan.Floats]:
         """Return the rows in which any of the cases has a verdict, and the counts there."""
-        rows, scored, passed = filled(cases, self.scored[start:end], self.passed[start:end])
+        rows, scored, passed = scan.filled(cases, self.scored[start:end], self.passed[start:end])
         return start + rows, passed, scored
 
 
-def _values(passed: Floats, scored: Floats) -> RunValues:
+def _values(passed: scan.Floats, scored: scan.Floats) -> RunValues:
     """Return the values of runs; the level of a case is its pass rate over the prefix."""
     return RunValues.of(passed / np.maximum(scored, 1), scored > 0, passed, scored)
 
 
-def _variance(passed: Floats, scored: Floats) -> Floats:
+def _variance(passed: scan.Floats, scored: scan.Floats) -> scan.Floats:
     """Return the mean variance of the values of the runs, as estimated from each prefix."""
     passes, trials = passed.cumsum(axis=0), scored.cumsum(axis=0)
     pairs = np.maximum(trials * (trials - 1), 1)
@@ -243,19 +228,19 @@ def _variance(passed: Floats, scored: Floats) -> Floats:
     lengths = np.arange(1, len(trials) + 1)
     within = (passes * (trials - passes) / pairs * weights).sum(axis=1) / lengths
     floor = weights.sum(axis=1) / lengths / 4
-    variance: Floats = np.maximum(within, floor * floor)
+    variance: scan.Floats = np.maximum(within, floor * floor)
     return variance
 
 
-def _weights(scored: Floats) -> Floats:
+def _weights(scored: scan.Floats) -> scan.Floats:
     """Return by what the variance of a trial of each case counts in the value of each run."""
     asked = scored > 0
     n_cases = asked.sum(axis=1, keepdims=True)
-    weights: Floats = asked / (np.maximum(scored, 1) * n_cases * n_cases)
+    weights: scan.Floats = asked / (np.maximum(scored, 1) * n_cases * n_cases)
     return weights
 
 
-def _unequal(scored: Floats, split: int) -> float:
+def _unequal(scored: scan.Floats, split: int) -> float:
     """Return the variance of the step over what it would be if all runs had as many trials."""
     runs = _weights(scored).sum(axis=1)
     n_before, n_after = split, len(runs) - split
@@ -263,7 +248,7 @@ def _unequal(scored: Floats, split: int) -> float:
     return float((runs[:split].mean() / n_before + runs[split:].mean() / n_after) / sure)
 
 
-def free_runs(lengths: Ints) -> Floats:
+def free_runs(lengths: scan.Ints) -> scan.Floats:
     """Return max(T - 5, 2T/3), by which the square error of the best split becomes a variance.
 
     The split is chosen for its small error: divided by T - 2, restless nights would look calmer
@@ -275,17 +260,19 @@ def free_runs(lengths: Ints) -> Floats:
     Args:
         lengths: values of a series, T; at least six.
     """
-    free: Floats = np.maximum(lengths - BREAK_PARAMETERS, lengths * (2 / 3))
+    free: scan.Floats = np.maximum(lengths - BREAK_PARAMETERS, lengths * (2 / 3))
     return free
 
 
-def _dispersed(variance: Floats, scatter: Floats, lengths: Ints) -> Floats:
+def _dispersed(variance: scan.Floats, scatter: scan.Floats, lengths: scan.Ints) -> scan.Floats:
     """Return the variance, or where it is larger what the runs scatter around their two levels."""
-    larger: Floats = np.maximum(variance, scatter / free_runs(lengths))
+    larger: scan.Floats = np.maximum(variance, scatter / free_runs(lengths))
     return larger
 
 
-def unit_columns(clusters: Clusters, hashes: Ints, *counts: Ints) -> tuple[Ints, ...]:
+def unit_columns(
+    clusters: Clusters, hashes: scan.Ints, *counts: scan.Ints
+) -> tuple[scan.Ints, ...]:
     """Return the hashes and counts of units: a column each, in the order of their first cases.
 
     A unit has the sums of the counts of its cases, and a hash made of those of the cases that a run
@@ -314,7 +301,7 @@ def unit_columns(clusters: Clusters, hashes: Ints, *counts: Ints) -> tuple[Ints,
     return together, *(summed(columns) for columns in counts)
 
 
-def _mixed(hashes: Ints) -> NDArray[np.uint64]:
+def _mixed(hashes: scan.Ints) -> NDArray[np.uint64]:
     """Return a number of 64 bits for each case and its version, whose sums say which they were.
 
     The finalizer of splitmix64 (Steele, Lea & Flood 2014).

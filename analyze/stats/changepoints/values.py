@@ -20,24 +20,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analyze.stats.changepoints import scan
 from analyze.stats.changepoints.rates import RunValues
-from analyze.stats.changepoints.scan import (
-    BLUR,
-    MIN_LENGTH,
-    MIN_RUNS,
-    Alert,
-    Bools,
-    Floats,
-    Ints,
-    Levels,
-    Scan,
-    best_splits,
-    blocks,
-    both_hold,
-    filled,
-    find_points,
-    scan_series,
-)
 from analyze.stats.paired_means import t_cdf, t_quantile
 
 ALPHA = 5e-4
@@ -58,7 +42,7 @@ def scan_values(
     coverage: ArrayLike,
     *,
     ratio_margin: float,
-) -> Scan:
+) -> scan.Scan:
     """Return the level shifts of a time or a cost of one series.
 
     The value of a run is the mean over its cases of ln less the mean ln of the case over the
@@ -81,30 +65,30 @@ def scan_values(
     planned = np.asarray(hashes)
     values = np.asarray(log_values, dtype=float)
     known = (np.asarray(counts) > 0) & np.isfinite(values)
-    points = find_points(planned, coverage, known)
+    points = scan.find_points(planned, coverage, known)
     known = known[points] & (planned[points] >= 0)
     track = _Values(np.where(known, values[points], 0.0), known, ratio_margin)
-    return scan_series(points, planned[points], track)
+    return scan.scan_series(points, planned[points], track)
 
 
 @dataclass(frozen=True, slots=True)
 class _Values:
     """Logarithms of the runs that are points, 0 where there is none."""
 
-    logs: Floats
-    known: Bools
+    logs: scan.Floats
+    known: scan.Bools
     ratio_margin: float
 
-    def first_alert(self, start: int, end: int, cases: Bools, fresh: int) -> Alert | None:
+    def first_alert(self, start: int, end: int, cases: scan.Bools, fresh: int) -> scan.Alert | None:
         """See `Track`."""
         rows, values = self._values(start, end, cases)
-        first = max(MIN_LENGTH, int(np.searchsorted(rows, fresh)) + 1)
+        first = max(scan.MIN_LENGTH, int(np.searchsorted(rows, fresh)) + 1)
         if len(rows) < first:
             return None
-        for low, high in blocks(first, len(rows)):
+        for low, high in scan.blocks(first, len(rows)):
             lengths = np.arange(low, high + 1)
             partial, squares = values.sums(low, high)
-            gain, k = best_splits(partial, low, high)
+            gain, k = scan.best_splits(partial, low, high)
             scatter = np.maximum(squares - gain, 0)
             step = np.sqrt(gain * lengths / (k * (lengths - k)))
             is_rare = gain * (lengths - 2) > _critical_squares(low, high) * scatter
@@ -117,10 +101,10 @@ class _Values:
                 at, seen = int(rows[split]), int(rows[length - 1])
                 if (
                     not inside
-                    and both_hold(old, new)
+                    and scan.both_hold(old, new)
                     and self.levels(start, at, seen + 1, cases) is not None
                 ):
-                    return Alert(
+                    return scan.Alert(
                         at=at,
                         seen=seen,
                         p=_chance(float(gain[hit]), float(scatter[hit]), length),
@@ -128,13 +112,13 @@ class _Values:
                     )
         return None
 
-    def levels(self, start: int, at: int, end: int, cases: Bools) -> Levels | None:
+    def levels(self, start: int, at: int, end: int, cases: scan.Bools) -> scan.Levels | None:
         """See `Track`; on the cases that have values of both levels."""
         known = self.known[start:end]
         cases = cases & known[: at - start].any(axis=0) & known[at - start :].any(axis=0)
         rows, values = self._values(start, end, cases)
         split, length = int(np.searchsorted(rows, at)), len(rows)
-        if min(split, length - split) < MIN_RUNS:
+        if min(split, length - split) < scan.MIN_RUNS:
             return None
         found = values.at(length)
         old, new = found[:split], found[split:]
@@ -142,7 +126,7 @@ class _Values:
         scatter = float(np.square(old - before).sum() + np.square(new - after).sum())
         error = math.sqrt(scatter / (length - 2) * (1 / split + 1 / (length - split)))
         half = t_quantile(0.975, length - 2) * error
-        return Levels(
+        return scan.Levels(
             before=math.exp(before),
             after=math.exp(after),
             size=math.exp(after - before),
@@ -156,28 +140,28 @@ class _Values:
     @property
     def _least_step(self) -> float:
         """The step of ln that is surely inside the margin when it is not reached."""
-        return math.log1p(self.ratio_margin) - BLUR
+        return math.log1p(self.ratio_margin) - scan.BLUR
 
-    def _values(self, start: int, end: int, cases: Bools) -> tuple[Ints, RunValues]:
+    def _values(self, start: int, end: int, cases: scan.Bools) -> tuple[scan.Ints, RunValues]:
         """Return the rows in which any of the cases has a value, and the value of each."""
-        rows, known, logs = filled(cases, self.known[start:end], self.logs[start:end])
+        rows, known, logs = scan.filled(cases, self.known[start:end], self.logs[start:end])
         return start + rows, RunValues.of(logs, known, logs, known.astype(float))
 
 
 def _chance(gain: float, scatter: float, length: int) -> float:
     """Return the chance that the best split of an unchanged series takes away so much."""
     t = math.sqrt(gain * (length - 2) / scatter) if scatter > 0 else math.inf
-    return min(1.0, 2 * max(t_cdf(-t, length - 2), 0.0) * (length - MIN_LENGTH + 1))
+    return min(1.0, 2 * max(t_cdf(-t, length - 2), 0.0) * (length - scan.MIN_LENGTH + 1))
 
 
-def _critical_squares(low: int, high: int) -> Floats:
+def _critical_squares(low: int, high: int) -> scan.Floats:
     """Return the squared t at the lengths `low` to `high` beyond which a split is an alert."""
     return np.array([_critical(length) for length in range(low, high + 1)]) ** 2
 
 
 @lru_cache(maxsize=20_000)
 def _critical(length: int) -> float:
-    return t_quantile(1 - ALPHA / 2 / (length - MIN_LENGTH + 1), length - 2)
+    return t_quantile(1 - ALPHA / 2 / (length - scan.MIN_LENGTH + 1), length - 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +174,9 @@ class Change:
         error: standard error of the change for these very cases; of rates only, else 0.
     """
 
-    before: Floats
-    change: Floats
-    error: Floats
+    before: scan.Floats
+    change: scan.Floats
+    error: scan.Floats
 
 
 def change_of_rates(
@@ -251,7 +235,7 @@ def rate_is_back(
     scored: ArrayLike,
     *,
     margin: float,
-) -> Bools:
+) -> scan.Bools:
     """Return after which runs since a drop the pass rate was back.
 
     Back: the last seven runs, at least four, lie at most half the margin below the level before,
@@ -265,11 +249,11 @@ def rate_is_back(
         margin: 0.05 for 5 points.
     """
     found = change_of_rates(passed_before, scored_before, _last_sums(passed), _last_sums(scored))
-    near = found.change >= -margin / 2 - BLUR
-    return _from_fewest(near & (found.change >= -Z_ONE_SIDED * found.error - BLUR))
+    near = found.change >= -margin / 2 - scan.BLUR
+    return _from_fewest(near & (found.change >= -Z_ONE_SIDED * found.error - scan.BLUR))
 
 
-def value_is_back(logs_before: ArrayLike, logs: ArrayLike, *, ratio_margin: float) -> Bools:
+def value_is_back(logs_before: ArrayLike, logs: ArrayLike, *, ratio_margin: float) -> scan.Bools:
     """Return after which runs since a rise a time or a cost was back.
 
     Back: over the last seven runs, at least four, the ratio to the level before is at most
@@ -281,10 +265,10 @@ def value_is_back(logs_before: ArrayLike, logs: ArrayLike, *, ratio_margin: floa
         ratio_margin: 0.1 for ratios of 0.90 to 1.10.
     """
     change = change_of_values(logs_before, last_means(logs)).change
-    return _from_fewest(change <= math.log1p(ratio_margin / 2) + BLUR)
+    return _from_fewest(change <= math.log1p(ratio_margin / 2) + scan.BLUR)
 
 
-def last_means(logs: ArrayLike) -> Floats:
+def last_means(logs: ArrayLike) -> scan.Floats:
     """Return for each run the mean of each case over the last seven; nan where there is none.
 
     Args:
@@ -292,24 +276,24 @@ def last_means(logs: ArrayLike) -> Floats:
     """
     values = np.asarray(logs, float)
     known = np.isfinite(values)
-    means: Floats = _last_sums(np.where(known, values, 0.0)) / _or_nan(_last_sums(known))
+    means: scan.Floats = _last_sums(np.where(known, values, 0.0)) / _or_nan(_last_sums(known))
     return means
 
 
-def _last_sums(matrix: ArrayLike) -> Floats:
+def _last_sums(matrix: ArrayLike) -> scan.Floats:
     """Return for each row the sum of it and up to six before it."""
-    sums: Floats = np.asarray(matrix, float).cumsum(axis=0)
+    sums: scan.Floats = np.asarray(matrix, float).cumsum(axis=0)
     sums[MAX_WINDOW_RUNS:] -= sums[:-MAX_WINDOW_RUNS].copy()
     return sums
 
 
-def _from_fewest(holds: Bools) -> Bools:
+def _from_fewest(holds: scan.Bools) -> scan.Bools:
     """Return where it holds with runs enough behind it."""
     enough = np.arange(1, len(holds) + 1) >= MIN_WINDOW_RUNS
     return holds & enough
 
 
-def _or_nan(counts: ArrayLike) -> Floats:
+def _or_nan(counts: ArrayLike) -> scan.Floats:
     """Return counts to divide by; nothing divided by nothing is nan, without a warning."""
     numbers = np.asarray(counts, float)
     return np.where(numbers > 0, numbers, np.nan)

@@ -23,18 +23,9 @@ from typing import Any
 import orjson
 
 from collect.http_client import Deadline, Exchange, Target, Transport, WireError
+from collect.providers import http_reply
 from collect.providers.base import NOT_READ, Reply
 from collect.providers.http import events
-from collect.providers.http_reply import (
-    Malformed,
-    broken,
-    error_event,
-    error_of,
-    malformed,
-    no_end,
-    read_answer,
-    since_written,
-)
 
 MAX_HEAD_BYTES = 65_536
 MAX_BODY_BYTES = 64_000_000
@@ -222,10 +213,10 @@ def with_the_wire(reply: Reply, call: Call) -> Reply:
     exchange = call.exchange
     if exchange is None:  # the CLI never asked
         return replace(reply, accepted=False)
-    failure = None if call.failure is None else broken(call.failure, exchange)
+    failure = None if call.failure is None else http_reply.broken(call.failure, exchange)
     if failure is None and not exchange.complete:  # we ended the CLI before its answer was there
         return replace(reply, accepted=exchange.accepted)
-    wire = read_answer(exchange, failure, _read_stream, _read_whole)
+    wire = http_reply.read_answer(exchange, failure, _read_stream, _read_whole)
     facts = replace(
         reply,
         http_status=wire.http_status,
@@ -265,20 +256,22 @@ def _read_stream(exchange: Exchange) -> Reply:
                     first_text = exchange.moment_of(end)
             elif kind == "message_stop":
                 if not has_begun:
-                    return malformed(Reply(), Malformed("a message that never began"))
+                    return http_reply.malformed(
+                        Reply(), http_reply.Malformed("a message that never began")
+                    )
                 return Reply(
-                    e2e_ms=since_written(exchange, exchange.moment_of(end)),
-                    ttft_ms=since_written(exchange, first_text),
+                    e2e_ms=http_reply.since_written(exchange, exchange.moment_of(end)),
+                    ttft_ms=http_reply.since_written(exchange, first_text),
                 )
             elif kind == "error":
-                return error_event(Reply(), *error_of(data))
+                return http_reply.error_event(Reply(), *http_reply.error_of(data))
     except orjson.JSONDecodeError as exc:
-        return malformed(Reply(), exc)
-    return no_end(Reply())
+        return http_reply.malformed(Reply(), exc)
+    return http_reply.no_end(Reply())
 
 
 def _read_whole(data: Any) -> Reply:
     """Refuse what is no stream: the CLI asks for nothing else."""
     what = "a JSON object" if isinstance(data, dict) else type(data).__name__
     message = f"{what} came where a stream was asked for"
-    raise Malformed(message)
+    raise http_reply.Malformed(message)
