@@ -60,7 +60,7 @@ def view_row(
     return row
 
 
-def same_column(name: str, table: str = "results") -> Any:
+def same_column(name: str, table: str) -> Any:
     """Return a field that means what the column of that name means in a raw table."""
     return Field(description=_meanings(table)[name])
 
