@@ -22,6 +22,7 @@ from analyze.summary.summarize import summarize_run, write_files
 from schemas.errors import BenchError, DamagedFile, display_path
 from schemas.lake import Lake, lake_of, set_aside
 from schemas.output.summary import RunSummary
+from schemas.run.result import misfit
 
 if TYPE_CHECKING:
     from schemas.lake import RunMirror
@@ -80,11 +81,12 @@ class Follower:
 
     def _mended(self) -> RunMirror:
         """Return the mirror, after what is damaged was put out of its way."""
-        while True:
+        while self._mirror is None:
             try:
-                return self._take_over()
+                self._mirror = Lake(self._lake).follow_run(self._run_dir, LOCK_WAIT_S)
             except DamagedFile as exc:
                 self._set_aside(exc)
+        return self._mirror
 
     def _set_aside(self, damaged: DamagedFile) -> None:
         """Put a damaged file out of the way; what it held of this run is read from the log again.
@@ -109,11 +111,6 @@ class Follower:
         mirror.close()
         self._mirror = None
 
-    def _take_over(self) -> RunMirror:
-        if self._mirror is None:
-            self._mirror = Lake(self._lake).follow_run(self._run_dir, LOCK_WAIT_S)
-        return self._mirror
-
     def _warm_up(self) -> None:
         """Sum up once while there is time: the engine and its libraries are loaded at the end."""
         if not self._warm:
@@ -132,9 +129,7 @@ def _sentence(exc: Exception, lake: Path) -> str:
     if isinstance(exc, OSError) and exc.errno is not None:
         return f"{os.strerror(exc.errno)}: {exc.filename or lake}"
     if isinstance(exc, ValidationError):
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return f"{exc.title}: `{where}`: {first['msg']}"
+        return f"{exc.title}: {misfit(exc)}"
     return str(exc)
 
 

@@ -17,15 +17,11 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 
 from schemas.errors import AnalyzeError
-from schemas.lake import Lake, lake_of
-
-if TYPE_CHECKING:
-    from schemas.lake import Appended
+from schemas.lake import Lake, LakeChange, lake_of
 
 N_PROCESSES = 2
 
@@ -42,7 +38,7 @@ MIN_PARALLEL_BYTES = 48 * 2**20
 """Bytes of logs from which on a second process pays for its start."""
 
 
-def append_runs(lake: Lake, sizes: Mapping[str, int]) -> Iterator[tuple[list[str], Appended]]:
+def append_runs(lake: Lake, sizes: Mapping[str, int]) -> Iterator[tuple[list[str], LakeChange]]:
     """Yield groups of runs with what was brought in of each, as they are done.
 
     Args:
@@ -62,12 +58,14 @@ def append_runs(lake: Lake, sizes: Mapping[str, int]) -> Iterator[tuple[list[str
         yield from _in_processes(lake.lake.parent, groups)
 
 
-def _in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[list[str], Appended]]:
+def _in_processes(
+    runs_dir: Path, groups: list[list[str]]
+) -> Iterator[tuple[list[str], LakeChange]]:
     """Yield each group with what was brought in of it, as the processes finish them."""
     todo: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
     for group in groups:
         todo.put(group)
-    done: queue.SimpleQueue[tuple[list[str], Appended] | Exception] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[list[str], LakeChange] | Exception] = queue.SimpleQueue()
     # Not with -m: there this module, and what it defines and pickles, would have another name.
     command = [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(runs_dir)]
     processes = [
@@ -99,7 +97,7 @@ def _in_processes(runs_dir: Path, groups: list[list[str]]) -> Iterator[tuple[lis
 def _feed(
     process: subprocess.Popen[bytes],
     todo: queue.SimpleQueue[list[str]],
-    done: queue.SimpleQueue[tuple[list[str], Appended] | Exception],
+    done: queue.SimpleQueue[tuple[list[str], LakeChange] | Exception],
 ) -> None:
     """Give one process a group after the other."""
     assert process.stdin is not None
@@ -128,7 +126,7 @@ def main() -> None:
     """Bring in groups until standard input ends."""
     runs_dir = Path(sys.argv[1])
     for line in sys.stdin.buffer:
-        answer: Appended | Exception
+        answer: LakeChange | Exception
         try:
             answer = Lake(lake_of(runs_dir)).append_run(*orjson.loads(line))
         except OSError as exc:

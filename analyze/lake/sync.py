@@ -12,7 +12,16 @@ from pathlib import Path
 
 from schemas.errors import AnalyzeError, DamagedFile
 from schemas.io.files import READ_ONLY
-from schemas.lake import Lake, LakeBusy, SetAside, lake_of, sentences, set_aside, sync_aliases
+from schemas.lake import (
+    Lake,
+    LakeBusy,
+    LakeChange,
+    SetAside,
+    lake_of,
+    sentences,
+    set_aside,
+    sync_aliases,
+)
 from schemas.run.layout import IMPORT_FILE, LogStat, folder_state, run_folders
 
 Progress = Callable[[int, int], None]
@@ -129,7 +138,7 @@ def _bring_in(
     """
     aside: list[SetAside] = []
     expected: dict[tuple[str, str], int] = {}
-    total = Synced()
+    total = LakeChange()
     names = None if only is None else {path.name for path in only}
     while True:
         refreshed = lake.refresh()
@@ -138,26 +147,25 @@ def _bring_in(
             aside += moved
             _expect(lake, moved, expected)
             lake.save()
-        done, found = _bring_once(lake, folders, names, progress)
+        done = _bring_once(lake, folders, names, progress)
         compacted = lake.compact()
         lake.save()
-        total = Synced(
-            total.n_runs + done.n_runs,
-            total.n_rows + done.n_rows,
-            (*total.problems, *refreshed.problems, *done.problems, *compacted.problems),
-            n_compacted=total.n_compacted + compacted.n_files,
-        )
-        damaged = [*found, *compacted.damaged]
+        for step in (refreshed, done, compacted):
+            total.add(step)
+        damaged = [*done.damaged, *compacted.damaged]
         if not damaged or (bad and not moved):
             break
         names = set()
     lost = _lost(lake, expected)
-    return replace(
-        _with_known_problems(total, lake),
-        problems=tuple(dict.fromkeys(total.problems)),
+    synced = Synced(
+        total.n_runs,
+        total.n_rows,
+        tuple(dict.fromkeys(total.problems)),
+        n_compacted=total.n_compacted,
         set_aside=tuple(sentences(lake.lake, aside, folders, lost)),
         n_lost_rows=sum(n for (_, run_id), n in lost.items() if run_id not in folders),
     )
+    return _with_known_problems(synced, lake)
 
 
 def _bring_once(
@@ -165,8 +173,8 @@ def _bring_once(
     folders: Mapping[str, LogStat],
     only: Collection[str] | None,
     progress: Progress | None,
-) -> tuple[Synced, list[DamagedFile]]:
-    """Bring in what is new; return what was done, and files that could not be read meanwhile."""
+) -> LakeChange:
+    """Bring in what is new."""
     from analyze.lake.load_runs import append_runs  # noqa: PLC0415 - a quiet lake does without
 
     lake.drop_cut_off()
@@ -179,30 +187,25 @@ def _bring_once(
     for name in lake.runs.keys() - folders.keys():
         del lake.runs[name]
     runs_dir = lake.lake.parent
-    n_runs = n_rows = n_done = 0
-    brought: list[str] = []
-    damaged: list[DamagedFile] = []
-    told = [_nameless(runs_dir, name) for name in names if _is_bytes(name)]
+    n_done = 0
+    total = LakeChange(problems=[_nameless(runs_dir, name) for name in names if _is_bytes(name)])
     sizes = {name: folders[name].size for name in names if not _is_bytes(name)}
     for group, done in append_runs(lake, sizes):
         lake.add(done.files)
         lake.refresh()  # what was read anew has left files, and is not robbed
         lake.runs.update(done.mirrored)
-        brought += done.mirrored
-        n_runs, n_rows = n_runs + done.n_runs, n_rows + done.n_rows
-        told += done.problems
-        damaged += done.damaged
+        total.add(done)
         n_done += sum(sizes[name] for name in group)
         if progress is not None:
             progress(n_done, sum(sizes.values()))
         lake.save()
     try:
-        told += [*sync_aliases(lake.lake), *_joined(runs_dir, brought)]
+        total.problems += [*sync_aliases(lake.lake), *_joined(runs_dir, list(total.mirrored))]
     except LakeBusy as exc:
-        told.append(f"{exc}; renamed cases are joined by the next sync")
+        total.problems.append(f"{exc}; renamed cases are joined by the next sync")
     except DamagedFile as exc:
-        damaged.append(exc)
-    return Synced(n_runs, n_rows, tuple(told)), damaged
+        total.damaged.append(exc)
+    return total
 
 
 def _expect(lake: Lake, aside: Iterable[SetAside], expected: dict[tuple[str, str], int]) -> None:

@@ -23,6 +23,7 @@ from pydantic_core import from_json
 from schemas.base import SCHEMA_VERSION
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file
+from schemas.run.result import misfit
 from schemas.run.trace import Artifact, TraceEvent
 
 REFERENCE = re.compile(r"(artifacts/[^/\0]+\.jsonl\.zst)#([0-9]{1,18})")
@@ -159,9 +160,7 @@ def _artifact(content: bytes, reference: str | None) -> Artifact | NoTrace:
     try:
         artifact = Artifact.model_validate_json(content, extra="ignore")
     except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        return NoTrace(f"{reference} is no trace that can be read: `{where}`: {first['msg']}")
+        return NoTrace(f"{reference} is no trace that can be read: {misfit(exc)}")
     if artifact.schema_version > SCHEMA_VERSION:
         return NoTrace(f"a newer benchlake wrote {reference}")
     return artifact

@@ -33,15 +33,13 @@ from schemas.lake.layout import (
     month_of,
     require_own_lake,
 )
-from schemas.lake.log_coverage import LakeLog, require_log, size_of, tail_before
-from schemas.lake.manifest import Manifest
+from schemas.lake.log_coverage import LakeLog, holds, require_log
+from schemas.lake.manifest import LakeChange, Manifest
 from schemas.lake.quarantine import SetAside, find_damaged, sentences, set_aside
 from schemas.lake.transaction import LakeBusy
 
 if TYPE_CHECKING:
     from schemas.lake.bulk_load import WholeRun
-    from schemas.lake.compact import Compacted
-    from schemas.lake.load_group import Appended as Appended
     from schemas.lake.run_rows import TextOf
     from schemas.lake.writer import RunMirror as RunMirror
 
@@ -52,6 +50,7 @@ __all__ = [
     "Join",
     "Lake",
     "LakeBusy",
+    "LakeChange",
     "LakeColumn",
     "LakeLog",
     "SetAside",
@@ -91,7 +90,7 @@ class Lake(Manifest):
         with locked(path, "manifest/.sync.lock"):
             yield cls(path)
 
-    def append_run(self, *names: str) -> Appended:
+    def append_run(self, *names: str) -> LakeChange:
         """Bring runs in, or what is new of them, by the names of their folders beside the lake.
 
         A run that another process has is passed over. A broken folder, or one of a newer version,
@@ -115,7 +114,7 @@ class Lake(Manifest):
 
         return RunMirror(run_dir, self.lake, wait_s=wait_s, is_growing=True)
 
-    def compact(self, *, now_ms: int | None = None) -> Compacted:
+    def compact(self, *, now_ms: int | None = None) -> LakeChange:
         """Compact what pays, complete what was cut off, empty the trash, and save.
 
         Does nothing while another process does it, and on a lake that cannot be written. `now_ms`
@@ -165,9 +164,8 @@ class Lake(Manifest):
         Raises:
             SchemaError: a file that bears the run's name cannot be read.
         """
-        covered = covered_until(part for _, part in parts_of(self.lake, "results", run_id))
-        is_longer = covered.end <= size_of(log)
-        return not covered.end or (is_longer and covered.tail == tail_before(log, covered.end))
+        held = parts_of(self.lake, "results", run_id)
+        return holds(log, covered_until(part for _, part in held))
 
     def lock_run(self, run_dir: Path, wait_s: float) -> int:
         """Return a handle that keeps others from bringing a run in, for `fit`.

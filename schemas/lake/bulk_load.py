@@ -25,9 +25,8 @@ from schemas.io.own_files import locked, open_own_file
 from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.manifest import Manifest
-from schemas.lake.rows.lines import RunRows, keys_of, plan_table, run_table
-from schemas.lake.rows.parse_log import read_plan
-from schemas.lake.rows.tables import TABLES, run_row
+from schemas.lake.rows.lines import RunRows, planned_run
+from schemas.lake.rows.tables import TABLES
 from schemas.lake.writer import seal_files, sync_log
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogStat
@@ -93,11 +92,9 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     else:
         config = config_of(run_dir)
         run_id, month = config.run_id, month_of(config.started_at_ms)
-        with open_own_file(run_dir, "plan.jsonl") as file:
-            plan = read_plan(file.readlines())
-        tables = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
-        rows, found = _rows(RunRows(run_id, keys_of(plan)), lines)
-        tables |= rows
+        maker, head = planned_run(run_dir, config)
+        rows, found = _rows(maker, lines)
+        tables = head | rows
     if end:
         tables.setdefault("results", TABLES["results"].empty_table())
     problems = [f"{log}:{number}: {why}; the line was skipped" for number, why in found]

@@ -10,13 +10,12 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
 from schemas.lake.footer import read_lake_file
 from schemas.lake.layout import TABLE_NAMES, Coverage, LakeFile, Part, month_of, whole_batches
-from schemas.lake.manifest import Manifest
+from schemas.lake.manifest import LakeChange, Manifest
 from schemas.lake.rewrite import Unfit, rewriting
 from schemas.lake.transaction import LakeBusy, is_locked, lake_lock, old_trash, swap
 
@@ -36,35 +35,18 @@ MAX_SIZE_RATIO = 4
 that each row is rewritten a few times in its life, however often small files follow."""
 
 
-@dataclass(frozen=True)
-class Compacted:
-    """What was done."""
-
-    n_files: int = 0
-    """Files that were replaced."""
-    problems: tuple[str, ...] = ()
-    damaged: tuple[DamagedFile, ...] = ()
-    """Files that could not be read."""
-
-
-def compact(known: Manifest, now_ms: int | None) -> Compacted:
+def compact(known: Manifest, now_ms: int | None) -> LakeChange:
     """Compact a lake; see `schemas.lake.Lake.compact`."""
     this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
-    lake = known.lake
+    lake, done = known.lake, LakeChange()
     if not lake.is_dir():
-        return Compacted()
-    n_files = 0
-    problems: list[str] = []
-    damaged: list[DamagedFile] = []
-    unfit: list[Unfit | DamagedFile] = []
+        return done
     try:
         with lake_lock(lake):
             for folder in old_trash(lake):
                 shutil.rmtree(folder, ignore_errors=True)
-            refreshed = known.refresh()
-            problems += refreshed.problems
-            damaged += refreshed.damaged
-            bad = {one.path for one in damaged}
+            done.add(known.refresh())
+            bad = {one.path for one in done.damaged}
             for month, names in sorted(_by_month(known).items()):
                 most = 1 if month < this_month else MAX_SMALL_FILES
                 if all(len(files) <= most for files in names.values()):
@@ -72,17 +54,15 @@ def compact(known: Manifest, now_ms: int | None) -> Compacted:
                 for table, files in _whole(known, names).items():
                     sound = (file for file in files if file.path not in bad)
                     for group in _groups(sound, most):
-                        n_files += _put_together(known, table, month, group, unfit)
+                        done.add(_put_together(known, table, month, group))
             known.save()
     except LakeBusy:
-        return Compacted()
+        pass  # that one does it
     except OSError as exc:
         if exc.errno not in READ_ONLY:
             why = exc.strerror or str(exc)
-            problems.append(f"{exc.filename or lake}: small files stay as they are: {why}")
-    problems += [str(exc) for exc in unfit if isinstance(exc, Unfit)]
-    damaged += [exc for exc in unfit if isinstance(exc, DamagedFile)]
-    return Compacted(n_files, tuple(problems), tuple(damaged))
+            done.problems.append(f"{exc.filename or lake}: small files stay as they are: {why}")
+    return done
 
 
 def _by_month(known: Manifest) -> dict[str, dict[str, list[str]]]:
@@ -185,10 +165,9 @@ def _cut(files: Iterable[tuple[int, LakeFile]]) -> list[list[LakeFile]]:
     return groups
 
 
-def _put_together(
-    known: Manifest, table: str, month: str, files: list[LakeFile], unfit: list[Unfit | DamagedFile]
-) -> int:
-    """Make one file of several, and return how many it replaces."""
+def _put_together(known: Manifest, table: str, month: str, files: list[LakeFile]) -> LakeChange:
+    """Make one file of several; those that cannot be part of one stay as they are."""
+    done = LakeChange()
     while len(files) > 1:
         write = rewriting(
             table,
@@ -198,12 +177,15 @@ def _put_together(
         try:
             new = swap(known.lake, table, month, [file.path.name for file in files], write)
         except (Unfit, DamagedFile) as exc:
-            unfit.append(exc)
+            if isinstance(exc, DamagedFile):
+                done.damaged.append(exc)
+            else:
+                done.problems.append(str(exc))
             files = [file for file in files if file.path != exc.path]
             continue
-        if new is None:
-            return 0
-        known.drop(f"{table}/month={month}/{file.path.name}" for file in files)
-        known.add([read_lake_file(new)])
-        return len(files)
-    return 0
+        if new is not None:
+            known.drop(f"{table}/month={month}/{file.path.name}" for file in files)
+            known.add([read_lake_file(new)])
+            done.n_compacted = len(files)
+        break
+    return done

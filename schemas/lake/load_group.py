@@ -9,7 +9,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -19,7 +18,7 @@ from schemas.io.own_files import refuse_other
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
 from schemas.lake.layout import BATCH_TABLES, LakeFile, Part, covered_until
 from schemas.lake.log_coverage import holds
-from schemas.lake.manifest import Manifest, MirroredRun
+from schemas.lake.manifest import LakeChange, Manifest, MirroredRun
 from schemas.lake.recover import prune, remove_part
 from schemas.lake.run_rows import keep_labels
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
@@ -47,20 +46,6 @@ FILE_OF = {PlannedTrial.__name__: "plan.jsonl", ImportRecord.__name__: IMPORT_FI
 """Name of a record to the file that holds it; every other one is in config.json."""
 
 
-@dataclass
-class Appended:
-    """What was brought in of some runs."""
-
-    mirrored: dict[str, MirroredRun] = field(default_factory=dict)
-    """What is known of each folder now; none for a run that another process has."""
-    files: list[LakeFile] = field(default_factory=list)
-    n_runs: int = 0
-    n_rows: int = 0
-    problems: list[str] = field(default_factory=list)
-    damaged: list[DamagedFile] = field(default_factory=list)
-    """Files of the lake that could not be read; their runs are not brought in yet."""
-
-
 class RunGroup:
     """Brings some runs, by the names of their folders, into the lake beside these.
 
@@ -71,14 +56,14 @@ class RunGroup:
         self._lake = manifest.lake
         self._runs_dir = manifest.lake.parent
         self._manifest = manifest
-        self._brought = Appended()
+        self._brought = LakeChange()
         self._locks: dict[str, int] = {}
         self._imported: dict[str, bool] = {}
         self._looks: dict[str, str] = {}
         self._replaced: dict[str, list[tuple[str, LakeFile, Part]]] = {}
         self._read_again: set[str] = set()
 
-    def bring(self, names: Sequence[str]) -> Appended:
+    def bring(self, names: Sequence[str]) -> LakeChange:
         """Bring them in; see `schemas.lake.Lake.append_run`."""
         try:
             for name in names:

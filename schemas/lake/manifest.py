@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -72,15 +73,30 @@ class MirroredRun(NamedTuple):
     """A file with rows of its log is gone, so the log is to be read from its start again."""
 
 
-class Refreshed(NamedTuple):
-    """What holding the manifest against the lake brought up."""
+@dataclass
+class LakeChange:
+    """What was done to a lake, or found there; a step of it, or several."""
 
-    problems: tuple[str, ...]
-    """Files that are passed over, as those of a newer version, one sentence each."""
-    robbed_runs: frozenset[str]
-    """Runs of which somebody deleted files."""
-    damaged: tuple[DamagedFile, ...] = ()
+    n_runs: int = 0
+    """Runs of which something was brought in."""
+    n_rows: int = 0
+    """Results and events that were brought in."""
+    n_compacted: int = 0
+    """Files that were put into larger ones."""
+    problems: list[str] = field(default_factory=list)
+    """A sentence each, as of files of a newer version, which are passed over."""
+    damaged: list[DamagedFile] = field(default_factory=list)
     """Files that cannot be read, are not ours, or are not as they were sealed."""
+    mirrored: dict[str, MirroredRun] = field(default_factory=dict)
+    """What is known of each folder that was looked at; none for a run that another process has."""
+    files: list[LakeFile] = field(default_factory=list)
+    """Files that were sealed."""
+
+    def add(self, other: LakeChange) -> None:
+        """Take in a further step."""
+        for one in fields(self):
+            value, more = getattr(self, one.name), getattr(other, one.name)
+            setattr(self, one.name, value | more if isinstance(value, dict) else value + more)
 
 
 class Manifest:
@@ -171,20 +187,19 @@ class Manifest:
                     self._by_run.setdefault((name.partition("/")[0], one), []).append(name)
         return self._by_run
 
-    def refresh(self) -> Refreshed:
+    def refresh(self) -> LakeChange:
         """Hold the files that are known against those that are there.
 
         Runs of which somebody deleted files are not complete any more.
         """
-        problems: list[str] = []
-        damaged: list[DamagedFile] = []
+        found = LakeChange()
         there: dict[str, Path] = {}
         astray: dict[str, Path] = {}
         for table in TABLE_NAMES:
             there |= live_paths(self.lake, table)
         for table in (*TABLE_NAMES, ALIASES):
             astray |= strays(self.lake, table)
-        damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
+        found.damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
         lost = self._rows.keys() - there.keys() - astray.keys()
         gone = {name: self.file(name) for name in lost}
         self.drop(gone)
@@ -195,17 +210,17 @@ class Manifest:
                 except FileNotFoundError:
                     continue  # it was moved just now; the next look finds where to
                 except DamagedFile as exc:
-                    damaged.append(exc)
+                    found.damaged.append(exc)
                 except (SchemaError, OSError) as exc:
-                    problems.append(str(exc))
+                    found.problems.append(str(exc))
             elif not self._is_as_sealed(name, path):
-                damaged.append(DamagedFile(path, OTHER_BYTES))
+                found.damaged.append(DamagedFile(path, OTHER_BYTES))
         robbed = self._robbed(gone)
         logs = {name: file for name, file in gone.items() if name.partition("/")[0] in BATCH_TABLES}
         robbed_logs = self._robbed(logs)
         self.miss("plans", robbed - robbed_logs)
         self.miss("results", robbed_logs)
-        return Refreshed(tuple(problems), robbed, tuple(damaged))
+        return found
 
     def is_as_left(self) -> bool:
         """Return whether the files are those that were left there; one stat a file.
@@ -311,22 +326,15 @@ def _load_runs(lake: Path) -> dict[str, MirroredRun]:
     """Return what was seen of runs; the folder of a row that is not ours is looked at again."""
 
     def seen(row: Any) -> MirroredRun:
-        run_id, size, mtime_ns, problems, is_complete, is_pruned, refused, *robbed = row
-        return MirroredRun(
-            run_id, size, mtime_ns, tuple(problems), is_complete, is_pruned, refused, *robbed
-        )
+        run_id, size, mtime_ns, problems, *more = row
+        return MirroredRun(run_id, size, mtime_ns, tuple(problems), *more)
 
     return _load_rows(lake / RUNS, seen)
 
 
 def _load_sums(lake: Path) -> dict[str, Checksum]:
     """Return what the bytes of files were; the file of a row that is not ours is taken as it is."""
-
-    def checksum(row: Any) -> Checksum:
-        size, mtime_ns, crc32 = map(int, row)
-        return Checksum(size, mtime_ns, crc32)
-
-    return _load_rows(lake / CHECKSUMS, checksum)
+    return _load_rows(lake / CHECKSUMS, lambda row: Checksum(*map(int, row)))
 
 
 def _load_rows(path: Path, read: Callable[[Any], Row]) -> dict[str, Row]:

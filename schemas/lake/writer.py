@@ -33,9 +33,8 @@ from schemas.lake.layout import (
 from schemas.lake.log_coverage import tail_before
 from schemas.lake.recover import Look, drop_older_layout, remove_cut_batches
 from schemas.lake.rewrite import rows_of_part
-from schemas.lake.rows.lines import RunRows, keys_of, plan_table, run_table
-from schemas.lake.rows.parse_log import read_plan
-from schemas.lake.rows.tables import RECORD_KEY, TABLES, compression_of, file_facts, run_row
+from schemas.lake.rows.lines import RunRows, planned_run
+from schemas.lake.rows.tables import RECORD_KEY, TABLES, compression_of, file_facts
 from schemas.lake.transaction import lock_run
 from schemas.run.config import RunConfig, config_of
 
@@ -222,14 +221,10 @@ class RunMirror:
 
     def _seal_plan(self, config: RunConfig) -> None:
         """Seal the plan and the run itself, as far as they are not in the lake."""
-        with open_own_file(self.run_dir, "plan.jsonl") as file:
-            plan = read_plan(file.readlines())
-        self._rows = RunRows(self._run_id, keys_of(plan))
-        missing: dict[str, pa.Table] = {}
-        if not self._look("plans", self._run_id):
-            missing["plans"] = plan_table(plan)
-        if not self._look("runs", self._run_id):
-            missing["runs"] = run_table(run_row(config, self.run_dir))
+        self._rows, head = planned_run(self.run_dir, config)
+        missing = {
+            table: rows for table, rows in head.items() if not self._look(table, self._run_id)
+        }
         if missing:
             self.sealed += self._writer.seal_batch(missing, NO_COVERAGE)
 

@@ -17,11 +17,11 @@ from collect.execute.mirror_process import mirror_command
 from schemas.io.arrow import row_of
 from schemas.lake import lake_of
 from schemas.lake.footer import parts_of
-from schemas.lake.rows.tables import TABLES, table_of
+from schemas.lake.rows.tables import TABLES
 from schemas.run.result import TRIAL_KEY, Event, parse_line
 from schemas.run.trace import REFERENCE, Artifact, whole_frame
 from tests.support.forks import forks
-from tests.support.mirrored import files_of
+from tests.support.mirrored import files_of, table_of
 from tests.support.paths import ROOT
 
 SEAL_OFTEN = """

@@ -15,8 +15,9 @@ from analyze.lake.raw_tables import connect, fill
 from analyze.query.catalog import create_views
 from schemas.failures import classify
 from schemas.io.arrow import row_of
-from schemas.lake.rows.tables import TABLES, RunRow, table_of
+from schemas.lake.rows.tables import TABLES, RunRow
 from tests.support import run_rows
+from tests.support.mirrored import table_of
 from tests.support.run_rows import blank, sha
 
 MODELS = (

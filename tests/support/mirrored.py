@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from schemas.lake.footer import parts_of
+from schemas.lake.rows.tables import TABLES
 from schemas.lake.writer import RunMirror
 
 
@@ -25,3 +29,8 @@ def files_of(lake: Path, table: str, run_id: str) -> list[Path]:
     """Return the live files that hold rows of a run."""
     held = parts_of(lake, table, run_id, passes_damage=True)
     return list(dict.fromkeys(file.path for file, _ in held))
+
+
+def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """Return rows as the declared columns of a table; what else a row holds is passed over."""
+    return pa.Table.from_pylist(rows, schema=TABLES[table])

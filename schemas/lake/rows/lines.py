@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
 from schemas.io.arrow import row_of
+from schemas.io.own_files import open_own_file
 from schemas.lake.layout import BATCH_TABLES
-from schemas.lake.rows.parse_log import Records, read_records
-from schemas.lake.rows.tables import RECORD_KEY, TABLES, Columns, RunRow, arrays_of, table_from
+from schemas.lake.rows.parse_log import Records, read_plan, read_records
+from schemas.lake.rows.tables import (
+    RECORD_KEY,
+    TABLES,
+    Columns,
+    RunRow,
+    arrays_of,
+    run_row,
+    table_from,
+)
+from schemas.run.config import RunConfig
 
 RESULT_COLUMNS = pa.schema(
     {field.name: field for table in ("results", "outputs") for field in TABLES[table]}.values()
@@ -123,6 +134,15 @@ def plan_table(columns: Columns) -> pa.Table:
     return table_from(arrays_of(columns, TABLES["plans"]), TABLES["plans"])
 
 
-def keys_of(plan: Columns) -> Iterable[Key]:
-    """Return the trials of a plan."""
-    return zip(plan["model_id"], plan["case_id"], plan["repetition"], strict=True)
+def planned_run(run_dir: Path, config: RunConfig) -> tuple[RunRows, dict[str, pa.Table]]:
+    """Return what makes rows of a run's lines, and the rows of its plan and of the run itself.
+
+    Raises:
+        LineError: a line of the plan is none.
+        OSError: the plan is missing or cannot be read.
+    """
+    with open_own_file(run_dir, "plan.jsonl") as file:
+        plan = read_plan(file.readlines())
+    trials = zip(plan["model_id"], plan["case_id"], plan["repetition"], strict=True)
+    head = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
+    return RunRows(config.run_id, trials), head

@@ -130,11 +130,6 @@ TEXT_TABLES = frozenset({"outputs"})
 """Compressed lightly: the text of answers is what conversion costs."""
 
 
-def table_of(table: str, rows: list[dict[str, Any]]) -> pa.Table:
-    """Return rows as the declared columns of a table; what else a row holds is passed over."""
-    return pa.Table.from_pylist(rows, schema=TABLES[table])
-
-
 def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:
     """Return what a file says about itself in its metadata: its parts flat."""
     stored = [

@@ -182,7 +182,7 @@ def test_a_lake_of_before_clusters_has_none_and_newer_runs_beside_it_do(new_run)
     assert "cluster" not in pq.read_schema(path).names
     assert clusters() == [("old", None), ("young", "django/django")]
     assert summarize_run(run.runs_dir / "old", run.lake).models[0].n_total == 1
-    assert Lake(run.lake).compact(now_ms=4_000_000_000_000).problems == ()
+    assert Lake(run.lake).compact(now_ms=4_000_000_000_000).problems == []
     (whole,) = live_files(run.lake, "plans")
     assert pq.read_schema(whole).names == TABLES["plans"].names
     assert clusters() == [("old", None), ("young", "django/django")]

@@ -11,10 +11,9 @@ from analyze.query.session import Session
 from analyze.summary.summarize import summarize_run, summary_json, summary_of, write_files
 from schemas.lake import Lake
 from schemas.lake.layout import Coverage, live_files, month_of
-from schemas.lake.rows.tables import table_of
 from schemas.lake.writer import LakeWriter
 from schemas.output.summary import GroupSummary, RunSummary
-from tests.support.mirrored import files_of
+from tests.support.mirrored import files_of, table_of
 
 FAILURES = (None, None, None, "timeout", "http_429", "empty_response")
 

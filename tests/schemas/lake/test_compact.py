@@ -16,16 +16,15 @@ import pytest
 
 from schemas.errors import SchemaError
 from schemas.io.arrow import row_of
-from schemas.lake import Lake, rewrite, transaction
+from schemas.lake import Lake, LakeChange, rewrite, transaction
 from schemas.lake import compact as compact_module
-from schemas.lake.compact import Compacted
 from schemas.lake.footer import LAYOUT, PREFIX, parts_of, read_lake_file
 from schemas.lake.layout import TABLE_NAMES, Coverage, live_files
-from schemas.lake.rows.tables import TABLES, table_of
+from schemas.lake.rows.tables import TABLES
 from schemas.lake.transaction import LakeBusy, lake_lock, lock_run
 from schemas.lake.writer import LakeWriter
 from tests.support.disk import mounted_disk
-from tests.support.mirrored import files_of
+from tests.support.mirrored import files_of, table_of
 from tests.support.paths import ROOT
 from tests.support.run_rows import event, planned, result
 
@@ -124,7 +123,7 @@ def test_a_past_month_becomes_one_file_a_table_and_no_row_changes(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done == Compacted(3 * 8, ())
+    assert done == LakeChange(n_compacted=3 * 8)
     assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
     assert everything(lake) == before
     assert globbed(lake) == counts(lake)
@@ -137,7 +136,7 @@ def test_compacting_again_changes_nothing(lake):
     Lake(lake).compact(now_ms=NOW_MS)
     files = {table: live_files(lake, table) for table in TABLE_NAMES}
 
-    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
     assert {table: live_files(lake, table) for table in TABLE_NAMES} == files
 
 
@@ -181,10 +180,10 @@ def test_the_month_that_goes_on_is_left_alone_until_there_are_many_files(lake, m
     monkeypatch.setattr(compact_module, "MAX_SMALL_FILES", 3)
     for run_id in ("a", "b", "c"):
         seal(lake, run_id, month="2026-02", batches=1)
-    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
 
     seal(lake, "d", month="2026-02", batches=1)
-    assert Lake(lake).compact(now_ms=NOW_MS).n_files == 5 * 4
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 5 * 4
 
 
 def test_months_stay_apart_and_the_last_millisecond_counts(lake):
@@ -193,10 +192,10 @@ def test_months_stay_apart_and_the_last_millisecond_counts(lake):
         seal(lake, run_id, month="2025-11")
         seal(lake, f"{run_id}2", month="2025-12")
 
-    assert Lake(lake).compact(now_ms=end - 1) == Compacted(), "both months go on, or are to come"
-    assert Lake(lake).compact(now_ms=end).n_files == 2 * 8
+    assert Lake(lake).compact(now_ms=end - 1) == LakeChange(), "both months go on, or are to come"
+    assert Lake(lake).compact(now_ms=end).n_compacted == 2 * 8
     assert [path.parent.name for path in live_files(lake, "results")].count("month=2025-12") == 4
-    assert Lake(lake).compact(now_ms=NOW_MS).n_files == 2 * 8
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 2 * 8
     assert [path.parent.name for path in live_files(lake, "results")] == [
         "month=2025-11", "month=2025-12",
     ]  # fmt: skip
@@ -215,7 +214,7 @@ def test_a_large_file_stays_as_it_is_and_none_is_made_too_large(lake, monkeypatc
     assert [read_lake_file(path).n_rows for path in live_files(lake, "results")] in (
         [10, 8, 8, 8], [8, 10, 8, 8], [8, 8, 10, 8], [8, 8, 8, 10],
     )  # fmt: skip
-    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
 
 
 def test_a_row_is_rewritten_a_few_times_however_often_small_files_follow(lake, monkeypatch):
@@ -330,10 +329,10 @@ def test_two_at_once_do_not_meet(lake):
     for run_id in ("a", "b"):
         seal(lake, run_id)
     with lake_lock(lake):
-        assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
+        assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
         with pytest.raises(LakeBusy, match="another process"), lake_lock(lake, 0.1):
             pass
-    assert Lake(lake).compact(now_ms=NOW_MS).n_files == 16
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 16
 
 
 def test_a_file_of_somebody_else_is_named_and_stays(lake):
@@ -345,7 +344,7 @@ def test_a_file_of_somebody_else_is_named_and_stays(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done.n_files == 16
+    assert done.n_compacted == 16
     found = {damaged.path.name: damaged.found for damaged in done.damaged}
     assert found == {
         "strange.parquet": "is no Parquet file, or the end of one is missing",
@@ -476,7 +475,7 @@ def test_the_manifest_knows_what_went_where(lake):
 
 
 def test_a_lake_that_is_not_there_stays_away(lake):
-    assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
+    assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
     assert not lake.exists()
 
 
@@ -497,7 +496,7 @@ def test_a_full_disk_leaves_all_as_it_was(tmp_path):
                 assert "No space left on device" in done.problems[0]
                 assert len(done.problems) == 1
             filler.unlink()
-        assert Lake(lake).compact(now_ms=NOW_MS).problems == ()
+        assert Lake(lake).compact(now_ms=NOW_MS).problems == []
         assert everything(lake) == before
         assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
 
@@ -620,9 +619,9 @@ def test_a_lake_that_cannot_be_written_is_read_right_in_the_middle_of_a_compacti
 
     with monkeypatch.context() as patch:
         patch.setattr("schemas.lake.transaction.os.open", refuses)
-        assert Lake(lake).compact(now_ms=NOW_MS) == Compacted()
+        assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
     assert everything(lake) == before
-    assert Lake(lake).compact(now_ms=NOW_MS).problems == ()
+    assert Lake(lake).compact(now_ms=NOW_MS).problems == []
     assert everything(lake) == before == everything(lake)
 
 

@@ -80,7 +80,7 @@ def test_files_of_the_first_layout_are_compacted_into_that_of_today(old_lake):
     before = {
         table: sorted(map(str, rows_of(live_files(old_lake, table)))) for table in TABLE_NAMES
     }
-    assert Lake(old_lake).compact(now_ms=NOW_MS).problems == ()
+    assert Lake(old_lake).compact(now_ms=NOW_MS).problems == []
 
     for table in ("results", "outputs", "events"):
         (path,) = live_files(old_lake, table)
