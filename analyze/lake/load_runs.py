@@ -55,7 +55,7 @@ def append_runs(lake: Lake, sizes: Mapping[str, int]) -> Iterator[tuple[list[str
         for group in groups:
             yield group, lake.append_run(*group)
     else:
-        yield from _in_processes(lake.lake.parent, groups)
+        yield from _in_processes(lake.folder.parent, groups)
 
 
 def _in_processes(

@@ -186,10 +186,10 @@ def _set_aside(lake: Path, found: Sequence[DamagedFile], progress: LineProgress)
 
 def _left_out(lake: Lake, found: Sequence[DamagedFile], progress: LineProgress) -> bool:
     new = frozenset(leave_out(one.path for one in found))
-    again = shlex.join(["analyze", "sync", *runs_flag(lake.lake.parent)])
+    again = shlex.join(["analyze", "sync", *runs_flag(lake.folder.parent)])
     for one in found:
         if one.path in new:
-            file = lake.file(one.path.relative_to(lake.lake).as_posix())
+            file = lake.file(one.path.relative_to(lake.folder).as_posix())
             n_rows = file.n_rows if file is not None else 0
             what = f" ({counted(n_rows, 'row')} of {one.path.parent.parent.name})" * bool(n_rows)
             progress(

@@ -104,7 +104,7 @@ def problems_of(runs_dir: Path, run_dir: Path) -> list[str]:
 
 def _changed(folders: Iterable[tuple[str, LogStat]], lake: Lake) -> list[str]:
     """Return the names of the run folders that changed since they were brought in."""
-    known, runs_dir = lake.runs, lake.lake.parent
+    known, runs_dir = lake.runs, lake.folder.parent
     names = []
     for name, log in folders:
         seen = known.get(name)
@@ -162,7 +162,7 @@ def _bring_in(
         total.n_rows,
         tuple(dict.fromkeys(total.problems)),
         n_compacted=total.n_compacted,
-        set_aside=tuple(sentences(lake.lake, aside, folders, lost)),
+        set_aside=tuple(sentences(lake.folder, aside, folders, lost)),
         n_lost_rows=sum(n for (_, run_id), n in lost.items() if run_id not in folders),
     )
     return _with_known_problems(synced, lake)
@@ -186,7 +186,7 @@ def _bring_once(
         names = sorted({*only, *robbed} & folders.keys())
     for name in lake.runs.keys() - folders.keys():
         del lake.runs[name]
-    runs_dir = lake.lake.parent
+    runs_dir = lake.folder.parent
     n_done = 0
     total = LakeChange(problems=[_nameless(runs_dir, name) for name in names if _is_bytes(name)])
     sizes = {name: folders[name].size for name in names if not _is_bytes(name)}
@@ -200,7 +200,7 @@ def _bring_once(
             progress(n_done, sum(sizes.values()))
         lake.save()
     try:
-        total.problems += [*sync_aliases(lake.lake), *_joined(runs_dir, list(total.mirrored))]
+        total.problems += [*sync_aliases(lake.folder), *_joined(runs_dir, list(total.mirrored))]
     except LakeBusy as exc:
         total.problems.append(f"{exc}; renamed cases are joined by the next sync")
     except DamagedFile as exc:
@@ -247,7 +247,7 @@ def _stays_out(lake: Lake, name: str, log: LogStat) -> bool:
     seen = lake.runs.get(name)
     if seen is None or not seen.is_pruned or lake.parts_of("plans", name):
         return False
-    if seen[1:3] != log and (lake.lake.parent / name / IMPORT_FILE).exists():
+    if seen[1:3] != log and (lake.folder.parent / name / IMPORT_FILE).exists():
         return False  # what was imported never changes, so this is another folder
     lake.runs[name] = seen._replace(size=log.size, mtime_ns=log.mtime_ns)
     return True

@@ -112,7 +112,7 @@ class Lake(Manifest):
         """
         from schemas.lake.writer import RunMirror
 
-        return RunMirror(run_dir, self.lake, wait_s=wait_s, is_growing=True)
+        return RunMirror(run_dir, self.folder, wait_s=wait_s, is_growing=True)
 
     def compact(self, *, now_ms: int | None = None) -> LakeChange:
         """Compact what pays, complete what was cut off, empty the trash, and save.
@@ -147,7 +147,7 @@ class Lake(Manifest):
         """
         from schemas.lake.run_rows import set_labels
 
-        return set_labels(self.lake, run_id, labels)
+        return set_labels(self.folder, run_id, labels)
 
     def drop_cut_off(self) -> None:
         """Remove what a batch left that was cut off: unfinished files, and text without results.
@@ -164,7 +164,7 @@ class Lake(Manifest):
         Raises:
             SchemaError: a file that bears the run's name cannot be read.
         """
-        held = parts_of(self.lake, "results", run_id)
+        held = parts_of(self.folder, "results", run_id)
         return holds(log, covered_until(part for _, part in held))
 
     def lock_run(self, run_dir: Path, wait_s: float) -> int:
@@ -175,7 +175,7 @@ class Lake(Manifest):
         """
         from schemas.lake.transaction import lock_run
 
-        return lock_run(run_dir, self.lake, wait_s)
+        return lock_run(run_dir, self.folder, wait_s)
 
     def read_log(self, run_id: str, text_of: TextOf) -> LakeLog:
         """Return every row of a run as the line it was made of.
@@ -185,13 +185,13 @@ class Lake(Manifest):
         """
         from schemas.lake.run_rows import read_lake_log
 
-        return read_lake_log(self.lake, run_id, text_of)
+        return read_lake_log(self.folder, run_id, text_of)
 
     def fit(self, run_dir: Path, lock: int) -> None:
         """Make the lake fit a run's log that was written again; closes the handle of the lock."""
         from schemas.lake.run_rows import fit_lake
 
-        fit_lake(run_dir, self.lake, lock)
+        fit_lake(run_dir, self.folder, lock)
 
 
 def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:

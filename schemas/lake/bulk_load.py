@@ -159,7 +159,7 @@ def seal_whole(
 
 def drop_cut_off(manifest: Manifest) -> None:
     """Remove what a batch left that was cut off; see `schemas.lake.Lake.drop_cut_off`."""
-    lake = manifest.lake
+    lake = manifest.folder
     limit = time.time() - DEAD_S
     for path in lake.glob(f"*/month=*/{TEMPORARY}*{UNFINISHED}"):
         with contextlib.suppress(FileNotFoundError):

@@ -38,7 +38,7 @@ that each row is rewritten a few times in its life, however often small files fo
 def compact(known: Manifest, now_ms: int | None) -> LakeChange:
     """Compact a lake; see `schemas.lake.Lake.compact`."""
     this_month = month_of(now_ms if now_ms is not None else time.time_ns() // 1_000_000)
-    lake, done = known.lake, LakeChange()
+    lake, done = known.folder, LakeChange()
     if not lake.is_dir():
         return done
     try:
@@ -116,11 +116,11 @@ def _batches(results: Iterable[Part], outputs: Iterable[Part]) -> dict[str, set[
 def _at_rest(known: Manifest, run_ids: Iterable[str]) -> set[str]:
     """Return the runs that nobody is mirroring."""
     folders = {seen.run_id: folder for folder, seen in known.runs.items()}
-    runs_dir = known.lake.parent
+    runs_dir = known.folder.parent
     return {
         run_id
         for run_id in run_ids
-        if not is_locked(runs_dir / folders.get(run_id, run_id), known.lake)
+        if not is_locked(runs_dir / folders.get(run_id, run_id), known.folder)
     }
 
 
@@ -175,7 +175,7 @@ def _put_together(known: Manifest, table: str, month: str, files: list[LakeFile]
             lambda run_id: known.parts_of("results", run_id),
         )
         try:
-            new = swap(known.lake, table, month, [file.path.name for file in files], write)
+            new = swap(known.folder, table, month, [file.path.name for file in files], write)
         except (Unfit, DamagedFile) as exc:
             if isinstance(exc, DamagedFile):
                 done.damaged.append(exc)

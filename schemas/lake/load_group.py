@@ -53,8 +53,8 @@ class RunGroup:
     """
 
     def __init__(self, manifest: Manifest) -> None:
-        self._lake = manifest.lake
-        self._runs_dir = manifest.lake.parent
+        self._lake = manifest.folder
+        self._runs_dir = manifest.folder.parent
         self._manifest = manifest
         self._brought = LakeChange()
         self._locks: dict[str, int] = {}
@@ -241,14 +241,14 @@ class RunGroup:
 
 def take_out(known: Manifest, run_ids: Collection[str]) -> int:
     """Remove the rows of runs and note that they stay out; see `schemas.lake.Lake.prune`."""
-    runs_dir = known.lake.parent
+    runs_dir = known.folder.parent
     there = {name: log for name, log in run_folders(runs_dir) if name in run_ids}
     with contextlib.ExitStack() as locks:
         for run_id in there:
             folder = runs_dir / run_id
-            handle = lock_run(folder, known.lake, outside=is_imported(folder))
+            handle = lock_run(folder, known.folder, outside=is_imported(folder))
             locks.callback(os.close, handle)
-        n_rows = prune(known.lake, run_ids)
+        n_rows = prune(known.folder, run_ids)
         for run_id, log in there.items():
             known.runs[run_id] = MirroredRun(run_id, *log, is_pruned=True)
         known.refresh()

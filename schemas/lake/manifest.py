@@ -105,13 +105,13 @@ class Manifest:
     Another process may save in between.
 
     Attributes:
-        lake: the lake's folder.
+        folder: of the lake.
         runs: what was seen of each run folder, by the folder's name; to be changed freely.
     """
 
-    def __init__(self, lake: Path) -> None:
-        self.lake = lake
-        self.runs: dict[str, MirroredRun] = _load_runs(lake)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs: dict[str, MirroredRun] = _load_runs(folder)
         self._runs_before = dict(self.runs)
         self._files: dict[str, LakeFile] = {}
         self._changes: dict[str, list[Any] | None] = {}
@@ -125,11 +125,11 @@ class Manifest:
 
     @functools.cached_property
     def _rows(self) -> dict[str, list[Any]]:
-        return _load(self.lake / FILES)
+        return _load(self.folder / FILES)
 
     @functools.cached_property
     def _sums(self) -> dict[str, Checksum]:
-        return _load_sums(self.lake)
+        return _load_sums(self.folder)
 
     def checksum(self, name: str) -> Checksum | None:
         """Return what the bytes of a file were when they were looked at first."""
@@ -139,13 +139,13 @@ class Manifest:
         """Return what is known of a file, by its name in the lake."""
         if name not in self._files:
             with contextlib.suppress(KeyError, TypeError, ValueError):
-                self._files[name] = _lake_file(self.lake / name, self._rows[name])
+                self._files[name] = _lake_file(self.folder / name, self._rows[name])
         return self._files.get(name)
 
     def add(self, files: Iterable[LakeFile]) -> None:
         """Note files that were sealed."""
         for file in files:
-            self._put(file.path.relative_to(self.lake).as_posix(), file)
+            self._put(file.path.relative_to(self.folder).as_posix(), file)
 
     def _put(self, name: str, file: LakeFile) -> None:
         self._rows[name] = self._changes[name] = _stored(file)
@@ -196,9 +196,9 @@ class Manifest:
         there: dict[str, Path] = {}
         astray: dict[str, Path] = {}
         for table in TABLE_NAMES:
-            there |= live_paths(self.lake, table)
+            there |= live_paths(self.folder, table)
         for table in (*TABLE_NAMES, ALIASES):
-            astray |= strays(self.lake, table)
+            astray |= strays(self.folder, table)
         found.damaged += [DamagedFile(path, NO_REGULAR_FILE) for path in astray.values()]
         lost = self._rows.keys() - there.keys() - astray.keys()
         gone = {name: self.file(name) for name in lost}
@@ -228,15 +228,15 @@ class Manifest:
         Always so where nobody noted which those were, as earlier versions did not.
         """
         sums = self._sums
-        if not are_aliases_in_lake(self.lake):
+        if not are_aliases_in_lake(self.folder):
             return False
         if not sums:
             return True
         there: dict[str, Path] = {}
         for table in TABLE_NAMES:
-            if strays(self.lake, table):
+            if strays(self.folder, table):
                 return False
-            there |= live_paths(self.lake, table)
+            there |= live_paths(self.folder, table)
         try:
             return there.keys() == sums.keys() and all(
                 looks_unchanged(path, sums[name]) for name, path in there.items()
@@ -246,9 +246,9 @@ class Manifest:
 
     def is_tidy(self) -> bool:
         """Return whether the files are those that are known, with nothing left to clear away."""
-        if moving(intent_text(self.lake)) is not None or old_trash(self.lake):
+        if moving(intent_text(self.folder)) is not None or old_trash(self.folder):
             return False
-        there = (name for table in TABLE_NAMES for name in live_paths(self.lake, table))
+        there = (name for table in TABLE_NAMES for name in live_paths(self.folder, table))
         return set(there) == self.names and self.is_as_left()
 
     def _is_as_sealed(self, name: str, path: Path) -> bool:
@@ -302,12 +302,12 @@ class Manifest:
         }
         if not any(news.values()):
             return
-        with locked(self.lake, LOCK):
-            for path, rows in ((self.lake / name, rows) for name, rows in news.items() if rows):
+        with locked(self.folder, LOCK):
+            for path, rows in ((self.folder / name, rows) for name, rows in news.items() if rows):
                 stored = {name: row for name, row in (_load(path) | rows).items() if row}
                 write_whole(path, orjson.dumps({"version": VERSION, path.stem: stored}))
             if news[RUNS]:
-                self.runs = _load_runs(self.lake)
+                self.runs = _load_runs(self.folder)
         self._runs_before, self._changes, self._changed_sums = dict(self.runs), {}, {}
 
 

@@ -100,9 +100,9 @@ def find_damaged(lake: Manifest) -> list[DamagedFile]:
     """Return every damaged file that readers meet; reads all of the lake, for after an error."""
     found: list[DamagedFile] = []
     for table in (*TABLE_NAMES, ALIASES):
-        astray = strays(lake.lake, table).values()
+        astray = strays(lake.folder, table).values()
         found += [DamagedFile(path, NO_REGULAR_FILE) for path in astray]
-        for name, path in live_paths(lake.lake, table).items():
+        for name, path in live_paths(lake.folder, table).items():
             if not is_left_out(path) and (damage := _damage_of(path, lake.checksum(name))):
                 found.append(damage)
     return found
@@ -122,12 +122,12 @@ def set_aside(lake: Manifest, damaged: Iterable[DamagedFile]) -> list[SetAside]:
         OSError: the lake cannot be written.
     """
     done: list[SetAside] = []
-    with lake_lock(lake.lake, LOCK_WAIT_S):
+    with lake_lock(lake.folder, LOCK_WAIT_S):
         for one in dict.fromkeys(damage.path for damage in damaged):
-            name = one.relative_to(lake.lake).as_posix()
+            name = one.relative_to(lake.folder).as_posix()
             damage = _damage_of(one, lake.checksum(name))
             if damage is not None and not name.startswith(f"{QUARANTINE}/"):
-                done.append(_moved(lake.lake, name, damage, _rows_of(lake, name, one)))
+                done.append(_moved(lake.folder, name, damage, _rows_of(lake, name, one)))
     for moved in done:
         lake.miss(moved.table, None if moved.rows is None else moved.rows.keys())
         lake.drop([moved.name])
