@@ -210,7 +210,7 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
     done_dir.mkdir()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["analyze.query.session", "analyze.lake.load_runs", "schemas.lake.compact"]
+        ["analyze.query.session", "schemas.lake.load_group", "schemas.lake.compact"]
     )
     stop, told = context.Event(), context.Queue()
     all_there = context.Barrier(N_WRITERS + N_READERS + 1)

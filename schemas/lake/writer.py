@@ -96,12 +96,9 @@ class LakeWriter:
         self._writer = uuid.uuid4().hex[:12]
         self._seq = 0
 
-    def next_sequence(self) -> None:
-        """Begin the next batch: the files of one batch share a sequence number."""
-        self._seq += 1
-
     def seal_batch(self, tables: Mapping[str, pa.Table], coverage: Coverage) -> list[LakeFile]:
-        """Seal the tables of one batch in their order, as `seal_files`."""
+        """Seal the tables of one batch in their order, as `seal_files`; they share a number."""
+        self._seq += coverage != NO_COVERAGE
         rows = {
             table: (content, (Part(self.run_id, coverage, content.num_rows),))
             for table, content in tables.items()
@@ -293,7 +290,6 @@ class RunMirror:
             for table in BATCH_TABLES
             if self._chunks[table] or table == "results"
         }
-        self._writer.next_sequence()
         self.sealed += self._writer.seal_batch(tables, coverage)
         self._chunks = {table: [] for table in BATCH_TABLES}
         self._n_pending = 0

@@ -61,7 +61,6 @@ def relaid(run, lake, files, seed):
         tables[table] = pq.ParquetFile(path).read().to_pylist()
         random.Random(seed).shuffle(tables[table])
     for n in range(files):
-        writer.next_sequence()
         batch = {name: table_of(name, rows[n::files]) for name, rows in tables.items()}
         writer.seal_batch(batch, Coverage(n, n + 1, n, n + 1))
     return lake

@@ -72,7 +72,6 @@ def seal(lake, run_id, *, month=MONTH, batches=2, n_rows=3, n_cases=1_000):
     tables = {"plans": table_of("plans", plan), "runs": table_of("runs", [run_row(run_id)])}
     writer.seal_batch(tables, Coverage(0, 0, 0, 0))
     for number in range(batches):
-        writer.next_sequence()
         lines = number * (n_rows + 1)
         coverage = Coverage(lines * 100, (lines + n_rows + 1) * 100, lines, lines + n_rows + 1)
         writer.seal_batch(batch(run_id, lines + 1, n_rows, n_cases), coverage)
