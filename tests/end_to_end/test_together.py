@@ -9,14 +9,17 @@ from tests.support.paths import ROOT
 
 
 def test_nobody_ever_counts_wrong(tmp_path):
-    done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "together.py", "--seconds", "6"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200,
-        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    for seconds in ("6", "40"):  # a busy machine compacts little in the first
+        done = subprocess.run(
+            [sys.executable, ROOT / "benchmarks" / "together.py", "--seconds", seconds],
+            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=200,
+            env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        facts = json.loads(done.stdout.splitlines()[0])
+        if facts["files replaced"] > 0:
+            break
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    facts = json.loads(done.stdout.splitlines()[0])
     assert facts["runs"] > 0
     assert facts["files replaced"] > 0
     assert facts["looks by files"] > 0
