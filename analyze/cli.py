@@ -25,15 +25,22 @@ from schemas.registry import load_object
 
 
 def app_for(arguments: Sequence[str]) -> typer.Typer:
-    """Return the application, with the one command that the arguments name, else with all."""
+    """Return the application, with the one command that the arguments name, else with all.
+
+    The list of commands shows no options, and reading those of all takes longer than its rest.
+    """
     app = typer.Typer(
         cls=LeanGroup, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True
     )
     app.callback()(analyze)
+    is_list = arguments[:1] == ["--help"]
     for name in [one for one in arguments[:1] if one in COMMANDS] or COMMANDS:
         command = COMMANDS[name]
         function = load_object(command.function)
-        app.command(name, cls=LeanCommand, rich_help_panel=command.panel)(function)
+        add = app.command(
+            name, cls=LeanCommand, help=function.__doc__, rich_help_panel=command.panel
+        )
+        add((lambda: None) if is_list else function)
     return app
 
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
 import analyze.cli
 from schemas.errors import AnalyzeError
@@ -233,6 +235,16 @@ def test_help_loads_no_engine():
 
     assert done.stderr == ""
     assert "summarize" in done.stdout
+
+
+def test_help_is_the_page_of_all_commands_and_reads_the_options_of_none():
+    whole, listed = (analyze.cli.app_for(words) for words in ([], ["--help"]))
+    pages = {CliRunner().invoke(app, ["--help"]).output for app in (whole, listed)}
+
+    assert len(pages) == 1
+    assert "summarize" in pages.pop()
+    assert all(command.params for command in get_command(whole).commands.values())
+    assert not any(command.params for command in get_command(listed).commands.values())
 
 
 def test_without_arguments_there_is_help(command):
