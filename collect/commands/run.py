@@ -11,11 +11,9 @@ import orjson
 
 from collect.config import RunInputs
 from collect.console.progress import RunReport, Screen
-from collect.console.run_summary import detectable_lines, is_first, show
 from collect.console.screen import open_screen
 from collect.execute.collector import Collector
 from collect.execute.spec import RunRequest, RunSpec, inputs_of, new_spec
-from collect.execute.stored_run import folder_of, stored_spec
 from collect.run_folder.log import RunLog, resume_command
 from schemas.errors import ConfigError, Problem
 from schemas.run.model_names import ModelNames
@@ -50,6 +48,8 @@ def run(request: RunRequest) -> int:
     """
     if request.resume is None:
         return start(inputs_of(request, Path.cwd()), request)
+    from collect.execute.stored_run import folder_of, stored_spec  # noqa: PLC0415 - others are new
+
     log, screen = RunLog.reopen(folder_of(request)), open_screen()
     try:
         spec = stored_spec(log, request, screen.note)
@@ -93,16 +93,20 @@ class _Closing:
         self._is_first = True
 
     def prepare(self) -> None:
+        from collect.console import run_summary  # noqa: PLC0415 - not before the first request
+
         spec = self._spec
         runs_dir, names = spec.request.runs_dir, ModelNames.of_models(spec.models)
-        self._detectable = detectable_lines(
+        self._detectable = run_summary.detectable_lines(
             spec.sizes, runs_dir, spec.suite_id, spec.thresholds, names
         )
-        self._is_first = is_first(runs_dir, spec.suite_id)
+        self._is_first = run_summary.is_first(runs_dir, spec.suite_id)
 
     def show(self, report: RunReport) -> None:
+        from collect.console import run_summary  # noqa: PLC0415 - as above
+
         request = self._spec.request
-        show(
+        run_summary.show(
             report,
             request.again or resume_command(Path(report.run_dir)),
             self._detectable,

@@ -8,10 +8,6 @@ from __future__ import annotations
 import sys
 import time
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-from rich.text import Text
-
 from collect.console.progress import RunReport, Screen, Tally, first_words
 from schemas.errors import printable
 from schemas.run.result import Result
@@ -68,6 +64,15 @@ class TerminalScreen:
     """One live line below the notes."""
 
     def __init__(self) -> None:
+        from rich.console import Console  # noqa: PLC0415 - 30 ms, and for terminals alone
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+        )
+
         self._console = Console(stderr=True)
         self._tally = Tally(0)
         self._drawn_at = 0.0
@@ -84,7 +89,7 @@ class TerminalScreen:
     def begin(self, report: RunReport) -> None:
         """Show the run's folder and an empty bar."""
         self._tally = Tally(report.planned, report.present, report.passed)
-        self._console.print(Text(first_words(report)))
+        self._print(first_words(report))
         self._progress.update(self._task, total=report.planned)
         self._progress.start()
 
@@ -98,8 +103,13 @@ class TerminalScreen:
 
     def note(self, text: str) -> None:
         """Print a note above the bar."""
-        self._console.print(Text(printable(text), style="yellow"))
+        self._print(printable(text), "yellow")
 
     def end(self) -> None:
         """Take the bar away."""
         self._progress.stop()
+
+    def _print(self, text: str, style: str = "") -> None:
+        from rich.text import Text  # noqa: PLC0415 - as above
+
+        self._console.print(Text(text, style=style))

@@ -21,7 +21,6 @@ from collect.inventory.model_builds import look_up, with_builds
 from collect.plan.plan import plan_trials
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
-from collect.run_folder.reuse import take_over
 from schemas.errors import Interrupted, counted
 from schemas.lake import holds_run, lake_of, month_of
 
@@ -129,6 +128,8 @@ class Collector:
         try:
             finished = FinishedTrials(results)
             if spec.reuse:
+                from collect.run_folder.reuse import take_over  # noqa: PLC0415 - few ask for it
+
                 taken = await asyncio.to_thread(take_over, log, finished.is_final)
                 of_all = f"of {counted(spec.n_planned, 'trial')}"
                 are = "is" if taken == 1 else "are"

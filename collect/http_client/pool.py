@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-import urllib.request
 from collections import defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -271,8 +270,10 @@ class WireTransport:
 
 def needs_proxy(url: str) -> bool:
     """Return whether the environment names a proxy for this address."""
+    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - loads another client
+
     where = urlsplit(url)
-    proxies = urllib.request.getproxies()
+    proxies = getproxies()
     if not (proxies.get(where.scheme) or proxies.get("all")):
         return False
-    return not urllib.request.proxy_bypass(where.netloc)
+    return not proxy_bypass(where.netloc)
