@@ -127,7 +127,7 @@ def load_object(target: Any) -> Any:
     if not isinstance(target, str):
         return target
     module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
+    return getattr(sys.modules.get(module) or import_module(module), attribute)
 
 
 def _package(entry: EntryPoint) -> str:

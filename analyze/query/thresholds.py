@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from schemas.config.project import Thresholds
 from schemas.errors import display_path
-from schemas.output.comparison import ThresholdsUsed
+
+if TYPE_CHECKING:
+    from schemas.output.comparison import ThresholdsUsed
 
 NAME = "benchlake.yaml"
 
@@ -27,6 +30,8 @@ def limits_in_force(working_dir: Path) -> ThresholdsUsed:
     Raises:
         ConfigError: every problem of the file, each with its line.
     """
+    from schemas.output.comparison import ThresholdsUsed  # noqa: PLC0415 - the collector makes none
+
     folder = working_dir.absolute()
     if not any(os.path.lexists(above / NAME) for above in (folder, *folder.parents)):
         return ThresholdsUsed(thresholds=Thresholds(), path=None, sha256=None)

@@ -81,7 +81,7 @@ class LoadedCase:
     @property
     def expected_tools(self) -> tuple[str, ...]:
         """Return the validator's and the case's expected tools together, in order."""
-        own: tuple[str, ...] = getattr(self.validator, "expected_tools", ())
+        own = () if self.validator is None else vars(self.validator).get("expected_tools", ())
         return tuple(dict.fromkeys((*own, *self.expected_tool_calls)))
 
 

@@ -171,10 +171,10 @@ def usage_of(data: Any, places: Mapping[str, str]) -> Usage:
     """Return a usage object in our terms; `places` says where a count is: `name`, `object.name`."""
     if not isinstance(data, dict):
         return Usage()
-    split = {count: place.rpartition(".") for count, place in places.items()}
     counts: dict[str, Any] = {
         count: count_of(data.get(part) if part else data, name)
-        for count, (part, _, name) in split.items()
+        for count, place in places.items()
+        for part, _, name in (place.rpartition("."),)
     }
     is_known = counts["input_tokens"] is not None or counts["output_tokens"] is not None
     return Usage(**counts, raw=trace_value(data), source="api" if is_known else None)
