@@ -11,7 +11,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -248,10 +248,13 @@ class RunMirror:
         return self.n_lines - before
 
     def _next_lines(self, log: BinaryIO) -> list[bytes]:
-        """Return lines that fit into the batch, at least one, without a torn or growing tail."""
+        """Return lines that fit into the batch, at least one, up to one that is torn or growing.
+
+        Its rest may have come while the next was read, as a line of its own.
+        """
         room = MAX_BATCH_BYTES - (self.n_bytes - self._sealed_bytes)
         lines = log.readlines(max(1, min(CHUNK_BYTES, room)))
-        return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1]
+        return list(takewhile(lambda line: line.endswith(b"\n"), lines))
 
     def _take(self, lines: list[bytes]) -> None:
         """Turn lines into columns; what cannot be read is reported, never guessed."""

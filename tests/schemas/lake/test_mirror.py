@@ -1,8 +1,10 @@
 """The one writer of the lake: idempotent, crash-safe, and honest about lines it cannot read."""
 
+import io
 import json
 import multiprocessing
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -111,6 +113,50 @@ def test_a_torn_tail_waits_for_its_end(run_dir, lake):
     write(run_dir, whole[30:])
     mirror_run(run_dir, lake)
     assert [row["case_id"] for row in rows(lake)] == ["c0", "c1"]
+
+
+def test_a_line_whose_end_comes_while_it_is_read_is_one_line(run_dir, lake, monkeypatch):
+    write(run_dir, *(result_line(number) for number in range(3)))
+    content = (run_dir / "results.jsonl").read_bytes()
+    at = content.index(b"\n") + 40
+
+    class Growing(io.RawIOBase):
+        """A file that ends inside its second line until somebody has seen that end."""
+
+        def __init__(self):
+            self.size, self.at = at, 0
+
+        def readable(self):
+            return True
+
+        def seekable(self):
+            return True
+
+        def seek(self, offset, whence=0):
+            self.at = offset + (self.at if whence else 0)
+            return self.at
+
+        def tell(self):
+            return self.at
+
+        def readinto(self, buffer):
+            found = content[self.at : self.size][: len(buffer)]
+            if not found:
+                self.size = len(content)
+            self.at += len(found)
+            buffer[: len(found)] = found
+            return len(found)
+
+    opened = mirror_module.open_own_file
+
+    def growing(folder, name):
+        return io.BufferedReader(Growing()) if name == "results.jsonl" else opened(folder, name)
+
+    with closing(RunMirror(run_dir, lake)) as mirror:
+        monkeypatch.setattr(mirror_module, "open_own_file", growing)
+        mirror.step()
+        monkeypatch.undo()
+        assert (mirror.n_lines, mirror.problems) == (3, [])
 
 
 @pytest.mark.parametrize(
