@@ -61,8 +61,9 @@ def read_answer(
         return _refusal(exchange)
     is_stream = exchange.header(b"content-type").lower().startswith("text/event-stream")
     if failure is None or exchange.complete:  # a time-out in the very moment costs nothing
-        reply = stream(exchange) if is_stream else _read_whole(exchange, whole)
-        return replace(reply, http_status=status)
+        if is_stream:
+            return replace(stream(exchange), http_status=status)
+        return _read_whole(exchange, whole)
     partial = Reply()
     if is_stream and failure.failure_type != "invalid_response":
         partial = stream(exchange)
@@ -217,11 +218,16 @@ def _read_whole(exchange: Exchange, whole: ObjectReader) -> Reply:
         data = orjson.loads(exchange.body())
         code, text = error_of(data)
         if code is None and text is None:
-            return replace(whole(data), e2e_ms=since_written(exchange, exchange.last_byte))
+            e2e_ms = since_written(exchange, exchange.last_byte)
+            return replace(whole(data), http_status=exchange.status, e2e_ms=e2e_ms)
     except (Malformed, orjson.JSONDecodeError) as exc:
-        return malformed(Reply(), exc)
-    failure_type = failure_type_of(code, "invalid_response")
-    return Reply(failure_type=failure_type, error_code=code, error_message=error_text(text))
+        return malformed(Reply(http_status=exchange.status), exc)
+    return Reply(
+        http_status=exchange.status,
+        failure_type=failure_type_of(code, "invalid_response"),
+        error_code=code,
+        error_message=error_text(text),
+    )
 
 
 def _refusal(exchange: Exchange) -> Reply:
