@@ -170,6 +170,8 @@ schemas: $(STAMP) ## write schemas/json from the models
 
 bench: $(STAMP) ## measure start-up, reports and the collector against their budgets
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/sandbox.py --quick
+	$(BIN)/python benchmarks/tool_turns.py --quick
 	$(BIN)/python benchmarks/reports.py
 	$(BIN)/python benchmarks/report_page.py --quick
 	$(BIN)/python benchmarks/endpoint_speed.py

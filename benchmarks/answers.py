@@ -29,6 +29,12 @@ CHAT = (
     b'[{"index":0,"message":{"role":"assistant","content":"%s"},"logprobs":null,'
     b'"finish_reason":"stop"}],"usage":%s}'
 )
+CALL = (
+    b'{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"%s","choices":'
+    b'[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1",'
+    b'"type":"function","function":{"name":"exec_shell","arguments":"{\\"command\\": \\"true\\"}"'
+    b'}}]},"finish_reason":"tool_calls"}],"usage":%s}'
+)
 TEXT = (
     b'{"id":"cmpl-1","object":"text_completion","created":1760000000,"model":"%s","choices":[%s],'
     b'"usage":%s}'
@@ -73,6 +79,11 @@ def whole(prompt: str, tokens: int) -> bytes:
     """Return the response to a chat completion that is not streamed."""
     text = answer_of(prompt, tokens).encode()
     return json_answer(200, CHAT % (MODEL.encode(), text, _usage(prompt, tokens)))
+
+
+def called() -> bytes:
+    """Return the response of a model that runs a command in a shell."""
+    return json_answer(200, CALL % (MODEL.encode(), _usage("", 1)))
 
 
 def completion(prompts: list[str], tokens: int) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from alarm import Alarm
-from answers import FaultPlan, Streamed, completion, json_answer, whole
+from answers import FaultPlan, Streamed, called, completion, json_answer, whole
 from quantiles import spread
 
 MS = 1_000_000
@@ -69,6 +69,8 @@ class Service:
             asked = body["prompt"]
             prompts = [asked] if isinstance(asked, str) else [str(one) for one in asked]
             return [(self.latency_ns, completion(prompts, self.tokens))]
+        if "tools" in body and body["messages"][-1]["role"] != "tool":
+            return [(self.latency_ns, called())]
         if not body.get("stream"):
             return [(self.latency_ns, whole(prompt, self.tokens))]
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))

@@ -61,6 +61,7 @@ def run(
     max_trials: options.MaxTrialsOption = None,
     shard: options.ShardOption = None,
     skip_unevaluable: options.SkipUnevaluableOption = False,
+    unsafe_no_sandbox: options.UnsafeOption = False,
     label: options.LabelOption = None,
     max_cost: options.MaxCostOption = None,
     assume_price: options.AssumePriceOption = None,
@@ -95,6 +96,7 @@ def run(
         resume=resume,
         narrowed=narrowed(case, tag, model, max_trials, shard),
         skip_unevaluable=skip_unevaluable,
+        unsafe_no_sandbox=unsafe_no_sandbox,
         run_id=run_id,
         labels=tuple(label or ()),
         max_cost_usd=max_cost,
@@ -117,6 +119,7 @@ def plan(
     max_trials: options.MaxTrialsOption = None,
     shard: options.ShardOption = None,
     skip_unevaluable: options.SkipUnevaluableOption = False,
+    unsafe_no_sandbox: options.UnsafeOption = False,
     allow_host: options.AllowHostOption = None,
     runs: options.RunsOption = Path("runs"),
     json: options.JsonOption = False,
@@ -135,6 +138,7 @@ def plan(
         run_profile=run_profile,
         narrowed=narrowed(case, tag, model, max_trials, shard),
         skip_unevaluable=skip_unevaluable,
+        unsafe_no_sandbox=unsafe_no_sandbox,
         allowed_hosts=tuple(allow_host or ()),
     )
     shown = preview(inputs_of(request, Path.cwd()), runs)

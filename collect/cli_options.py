@@ -16,7 +16,11 @@ ProfileOption = Annotated[
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where runs are kept.")]
 AllowHostOption = Annotated[
     list[str] | None,
-    typer.Option("--allow-host", metavar="HOST", help="Let HOST get a key of its own. Repeatable."),
+    typer.Option(
+        "--allow-host",
+        metavar="HOST",
+        help="Let HOST get a key of its own, or the searches of models. Repeatable.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 ReportOption = Annotated[
@@ -42,6 +46,12 @@ SkipUnevaluableOption = Annotated[
     bool,
     typer.Option(
         "--skip-unevaluable", help="Run without tools, runners and checks that are not there."
+    ),
+]
+UnsafeOption = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-no-sandbox", help="Run commands of a model on this machine, locked in by nothing."
     ),
 ]
 ShardOption = Annotated[

@@ -50,6 +50,7 @@ FAILURES: MappingProxyType[str, FailureClass] = MappingProxyType(
         "cli_error": FailureClass("error", "failed", "infrastructure"),
         "container_error": FailureClass("error", "failed", "infrastructure", retryable=True),
         "sandbox_missing": FailureClass("skipped_unavailable", "failed", "infrastructure"),
+        "tool_unavailable": FailureClass("error", "failed", "infrastructure", retryable=True),
         # what the user wrote
         "api_key_missing": FailureClass("auth_error", "failed", "configuration"),
         "config_invalid": FailureClass("error", "invalid", "configuration"),

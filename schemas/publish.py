@@ -26,7 +26,9 @@ from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.known_issues import KnownFile
 from schemas.config.project import ProjectFile
 from schemas.config.run_profile import RunProfile
+from schemas.config.sandbox import SandboxLimits
 from schemas.config.suite import Suite
+from schemas.config.tools import WebSearchSettings
 from schemas.failures import FAILURES, classify
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
@@ -105,6 +107,16 @@ def _fields(model: type[BaseModel]) -> str:
     return "\n".join(["| field | meaning |", "| --- | --- |", *rows])
 
 
+def _settings(model: type[BaseModel]) -> str:
+    """Return the fields of a record in which each has a default."""
+    rows = [
+        f"| `{name}` | {'–' if info.default is None else f'{info.default:,}'} "
+        f"| {(info.description or '').rstrip('.')} |"
+        for name, info in model.model_fields.items()
+    ]
+    return "\n".join(["| field | default | meaning |", "| --- | --- | --- |", *rows])
+
+
 def _failures() -> str:
     names = {name: f"`{name}`" for name in FAILURES} | HTTP_ROWS
     head = ["failure_type", "availability_status", "status", "cause", "repeated", "counts"]
@@ -121,6 +133,8 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "result": lambda: _fields(Result),
     "failures": _failures,
     "group": lambda: _fields(GroupSummary),
+    "sandbox_limits": lambda: _settings(SandboxLimits),
+    "web_search": lambda: _fields(WebSearchSettings),
 }
 
 

@@ -57,6 +57,7 @@ ResultsRow = view_row(
     passed objective_pass violation checks_passed checks_failed checks_errored checks
     tool_calls tool_call_count tool_call_source tool_use_success output_hash raw_output_truncated
     started_at_ms started_at ended_at_ms e2e_ms ttft_ms clock_late_ms elapsed_ms
+    tool_ms
     input_tokens output_tokens reasoning_tokens cached_input_tokens token_source
     cost_usd cost_source artifact_path
     """,

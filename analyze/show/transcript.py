@@ -36,6 +36,10 @@ INDENT = "    "
 
 MAX_EVALUATIONS = 20
 
+RESULT_FACTS = ToolResultEvent.model_fields.keys() - {
+    *("sequence", "at_ms", "event_type", "call_id", "status", "output", "shown")
+}
+
 OUTCOMES = {"passed": "passed", "failed": "failed", "error": "could not run"}
 
 VERDICTS = {True: "passed", False: "did not pass", None: "no verdict"}
@@ -82,14 +86,23 @@ def _title_and_text(event: TraceEvent) -> tuple[str, str]:
             return f"{event.role}{name}", event.content
         case ToolCallEvent():
             title = f"tool call  {line_of(event.tool_name)}  [{line_of(event.call_id)}]"
-            return title, event.raw_arguments
+            mended = "" if event.repair is None else f"  {line_of(event.repair)}"
+            return f"{title}{mended}", event.raw_arguments
         case ToolResultEvent():
-            title = f"tool result  {event.status}  [{line_of(event.call_id)}]"
-            return title, json_text(event.output)
+            return _tool_result(event)
         case RunnerEvent():
             return _runner(event), ""
         case FinalOutputEvent():
             return "final output" if event.content else "final output: empty", event.content
+
+
+def _tool_result(event: ToolResultEvent) -> tuple[str, str]:
+    """Return a result with how it ended, and its text: what is kept, then what the model read."""
+    known = event.model_dump(exclude_none=True, include=RESULT_FACTS)
+    facts = (f"{name} {line_of(json_text(value))}" for name, value in known.items())
+    title = "  ".join([f"tool result  {event.status}  [{line_of(event.call_id)}]", *facts])
+    text = json_text(event.output)
+    return title, text if event.shown is None else f"{text}\nthe model read:\n{event.shown}"
 
 
 def _runner(event: RunnerEvent) -> str:
@@ -242,6 +255,7 @@ def _times(page: TrialPage) -> str:
     parts = (
         ("", trial.e2e_ms, " for the answer"),
         ("first token after ", trial.ttft_ms, ""),
+        ("", trial.tool_ms, " for tools"),
         ("", wall, " with waits and retries"),
         ("our own loop late by ", trial.clock_late_ms or None, ""),
     )

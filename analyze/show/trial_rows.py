@@ -56,6 +56,7 @@ class ShownTrial:
     ended_at_ms: int | None
     e2e_ms: int | None
     ttft_ms: int | None
+    tool_ms: int | None
     clock_late_ms: int | None
     input_tokens: int | None
     output_tokens: int | None

@@ -1,9 +1,10 @@
 """Deterministic checks that need no model and no code of the user's.
 
 A check of an unknown kind is refused where a case is read. What cannot look, as a hook that may not
-run or a file that cannot be read, is nobody's failure: its outcome is an error that carries the
-reason, and the trial has no verdict. Which checks can look at anything in this version
-(`hindrance`) is known before a trial is made.
+run or a file beside test.yaml that cannot be read, is nobody's failure: its outcome is an error
+that carries the reason, and the trial has no verdict. A file of the model's own that is too large
+or no text has failed its check, else a model could escape its verdict (D-A9). Which checks can look
+at anything in this version (`hindrance`) is known before a trial is made.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from schemas.config import checks
@@ -22,17 +23,22 @@ from schemas.run.result import CheckResult
 
 HOOKS_DISABLED = "hooks_disabled"
 NO_WORKSPACE = "no_workspace"
+NOT_KEPT = "not_kept"
+
+WORKSPACE = "/workspace"
+"""Where a command of a trial finds its workspace."""
 
 HINDRANCES: Mapping[str, str] = MappingProxyType(
     {
         HOOKS_DISABLED: "python hooks are not part of this version",
-        NO_WORKSPACE: "it looks into a workspace, and a trial of this runner has none",
+        NO_WORKSPACE: "it looks into a workspace, and a trial of this case has none",
+        NOT_KEPT: f"of what a trial leaves, only the files below {WORKSPACE} are kept",
     }
 )
 """Reason of an outcome `error` to what people read."""
 
 MAX_CONTENT_BYTES = 8_000_000
-"""Bytes of a file that is searched; a larger one is an error, not a silent half."""
+"""Bytes of a file that is searched; a larger one is told, not searched by half."""
 
 
 def hindrance(check: DeterministicCheck, folder: Path | None, *, has_workspace: bool) -> str | None:
@@ -45,10 +51,21 @@ def hindrance(check: DeterministicCheck, folder: Path | None, *, has_workspace: 
     """
     if check.declarative is None:
         return HOOKS_DISABLED
-    if has_workspace or not CHECKS[check.kind].needs_files:
+    if not CHECKS[check.kind].needs_files:
         return None
     path = getattr(check.declarative, "path", None)
+    if has_workspace:
+        is_kept = path is None or in_workspace(path) is not None
+        return None if is_kept else NOT_KEPT
     return NO_WORKSPACE if path is None or path_in_folder(path, folder) is None else None
+
+
+def in_workspace(name: str) -> str | None:
+    """Return a path as it is found in a workspace; None: it lies elsewhere in the sandbox."""
+    path = PurePosixPath(name)
+    if not path.is_absolute():
+        return name
+    return str(path.relative_to(WORKSPACE)) if path.is_relative_to(WORKSPACE) else None
 
 
 def path_in_folder(name: str, folder: Path | None) -> Path | None:
@@ -56,7 +73,10 @@ def path_in_folder(name: str, folder: Path | None) -> Path | None:
     if folder is None or Path(name).is_absolute():
         return None
     folder = folder.resolve()
-    path = (folder / name).resolve()
+    try:
+        path = (folder / name).resolve()
+    except RuntimeError:  # a link that leads to itself
+        return None
     return path if path.is_relative_to(folder) and path.exists() else None
 
 
@@ -74,7 +94,13 @@ class Trial:
 
     def path(self, name: str) -> Path | None:
         """Return what a relative name leads to."""
-        return path_in_folder(name, self.workspace) or path_in_folder(name, self.folder)
+        inner = in_workspace(name)
+        found = None if inner is None else path_in_folder(inner, self.workspace)
+        return found or path_in_folder(name, self.folder)
+
+    def has_left(self, path: Path) -> bool:
+        """Return whether the model left what a name leads to."""
+        return self.workspace is not None and path.is_relative_to(self.workspace.resolve())
 
 
 Outcome = tuple[bool, str | None]
@@ -134,10 +160,29 @@ def contains(check: checks.FileContains, trial: Trial) -> Outcome:
     path = trial.path(check.path)
     if path is None or not path.is_file():
         return False, f"no file {check.path}"
+    try:
+        text = _text_of(path, check.path)
+    except ValueError as exc:
+        if trial.has_left(path):
+            return False, str(exc)
+        raise
+    return check.text in text, f"{check.path} does not hold the text"
+
+
+def _text_of(path: Path, name: str) -> str:
+    """Return the text of a file.
+
+    Raises:
+        ValueError: it is none, or too long.
+    """
     if path.stat().st_size > MAX_CONTENT_BYTES:
-        message = f"{check.path} is larger than {MAX_CONTENT_BYTES:,} bytes"
+        message = f"{name} is larger than {MAX_CONTENT_BYTES:,} bytes"
         raise ValueError(message)
-    return check.text in path.read_text(encoding="utf-8"), f"{check.path} does not hold the text"
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as exc:
+        message = f"{name} is no text: {exc}"
+        raise ValueError(message) from exc
 
 
 def unlisted(_check: checks.CheckRecord, _trial: Trial) -> Outcome:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from collect.config import ResolvedModel, RunInputs
+from collect.config.tools import needs_sandbox
 from collect.inventory.model_builds import look_up, with_builds
 from collect.plan import previous_runs
 from collect.plan.changes import PlanChanges, changes_since, earlier_plan
 from collect.plan.estimate import ModelEstimate, estimate
 from collect.plan.plan import make_plan, sizes_of
+from collect.sandbox.base import UNLOCKED
 from schemas.config.project import LoadedProject
 from schemas.errors import counted, printable
 from schemas.errors import display_path as shown_path
@@ -118,6 +120,7 @@ def plan_json(shown: Preview) -> str:
             "models": [_model_json(model) for model in inputs.models],
             "cases": [case.case_id for case in inputs.cases],
             "repetitions": inputs.profile.execution_policy.run_repetitions,
+            "sandbox": _sandbox_json(inputs),
             "warnings": list(inputs.warnings),
             "estimates": [
                 {name: getattr(one, name) for name in ESTIMATED} for one in shown.estimates
@@ -134,6 +137,34 @@ def plan_json(shown: Preview) -> str:
         },
         option=orjson.OPT_INDENT_2,
     ).decode()
+
+
+def _sandbox_json(inputs: RunInputs) -> dict[str, object] | None:
+    """Return where commands would be locked in, and for which cases; None: nothing needs it."""
+    if inputs.sandbox is None:
+        return None
+    cases = [case.case_id for case in inputs.cases if needs_sandbox(case)]
+    return {
+        **inputs.sandbox.model_dump(mode="json"),
+        "version": inputs.sandbox_version,
+        "cases": cases,
+    }
+
+
+def _sandbox_text(inputs: RunInputs) -> list[str]:
+    if (sandbox := inputs.sandbox) is None:
+        return []
+    n_cases = sum(map(needs_sandbox, inputs.cases))
+    used_for = f"for the tools of {counted(n_cases, 'case')}"
+    if sandbox.backend == UNLOCKED:
+        return [f"NO SANDBOX: commands of a model run on this machine, {used_for}"]
+    limits = sandbox.limits
+    inside = "" if sandbox.image is None else f" in {sandbox.image}"
+    return [
+        f"sandbox {inputs.sandbox_version}{inside} holds here, {used_for}: a command has "
+        f"{limits.command_seconds:,} s, {limits.memory_mb:,} MB of memory, "
+        f"{counted(limits.processes, 'process', 'processes')}"
+    ]
 
 
 def _model_json(model: ResolvedModel) -> dict[str, object]:
@@ -166,6 +197,7 @@ def plan_text(shown: Preview) -> str:
         f"{counted(len(shown.trials), 'trial')}, "
         f"up to {policy.max_concurrency} at once",
         _project_text(inputs.project),
+        *_sandbox_text(inputs),
         "",
     ]
     for model in inputs.models:
@@ -176,6 +208,8 @@ def plan_text(shown: Preview) -> str:
         validator = "-" if case.validator is None else case.validator.type
         own = "".join(f" {name}={value}" for name, value in case.settings.items())
         tools = f" tools: {', '.join(case.expected_tools)}" if case.expected_tools else ""
+        if offered := case.context.llm_probe.tools:
+            tools += f" offers: {', '.join(offered)}"
         lines.append(f"  {case.case_id:<28} {validator:<16}{tools}{own}")
     lines += [
         "",

@@ -19,7 +19,10 @@ from schemas.errors import ConfigError, Problem
 from schemas.run.model_names import ModelNames
 
 WITH_RESUME = frozenset(
-    ["--runs", "--resume", "--max-cost", "--assume-price", "--allow-host", "--report", "--json"]
+    [
+        *("--runs", "--resume", "--max-cost", "--assume-price", "--allow-host"),
+        *("--unsafe-no-sandbox", "--report", "--json"),
+    ]
 )
 """Flags that change nothing of a run as it was planned."""
 

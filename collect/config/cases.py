@@ -16,6 +16,7 @@ from collect.checks.declarative import HINDRANCES, hindrance
 from collect.config.project_files import problem_at
 from collect.config.resolved import LoadedCase, WireMessage
 from collect.config.runners import RUNNERS
+from collect.config.tools import CHOICES, TOOLS
 from schemas.config.case import Case, CaseContext, Message, PromptMessage
 from schemas.config.run_profile import RunnerSettings
 from schemas.errors import ConfigError, Problem, nearest
@@ -227,6 +228,7 @@ def load_case(path: Path) -> CaseFile:
         )
     hooks = _check_checks(case, notes)
     _check_context(case, notes)
+    _check_tools(case, notes)
     unavailable = _unavailable(case, notes)
     unevaluable = _unevaluable(case, notes)
     settings = _settings(case, notes)
@@ -314,6 +316,21 @@ def _check_context(case: Case, notes: Notes) -> None:
         inside(name, (*key, "openclaw", "expected_artifact"), notes)
 
 
+def _check_tools(case: Case, notes: Notes) -> None:
+    """Check that every tool is known and named once, and that one of them is chosen, if any."""
+    probe, at = case.input.context.llm_probe, ("input", "context", "llm_probe")
+    for number, name in enumerate(probe.tools):
+        if name not in TOOLS:
+            facts = {"allowed": str(TOOLS), "nearest": nearest(name, TOOLS)}
+            notes.add_problem("unknown tool", (*at, "tools", number), found=f"`{name}`", **facts)
+        if name in probe.tools[:number]:
+            notes.add_problem("is named twice", (*at, "tools", number), found=f"`{name}`")
+    choices = (*CHOICES, *probe.tools)
+    if (choice := probe.tool_choice) not in choices:
+        facts = {"allowed": ", ".join(choices), "nearest": nearest(choice, choices)}
+        notes.add_problem("unknown value", (*at, "tool_choice"), found=f"`{choice}`", **facts)
+
+
 def _unavailable(case: Case, notes: Notes) -> str | None:
     """Return why no trial of a case can be made; a suite that selects it is refused by name."""
     why = []
@@ -326,12 +343,6 @@ def _unavailable(case: Case, notes: Notes) -> str | None:
         advice = f"write them as `messages`; turns are for {kinds}"
         what = f"the {case.runner.type} runner takes no turns"
         notes.add_problem(what, ("input", "turns"), advice=advice)
-    if case.input.context.llm_probe.tools:
-        key = ("input", "context", "llm_probe", "tools")
-        instead = "ask for the command in the prompt and use `expected_tool_calls`"
-        advice = f"{instead}, or {SKIP_TRIALS}"
-        why.append("tools are not part of this version")
-        notes.add_unbuilt(why[-1], key, advice)
     return "; ".join(why) or None
 
 
@@ -339,7 +350,7 @@ def _unevaluable(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
     """Return the checks that cannot look here, and note what a run says of them."""
     found = []
     for number, check in enumerate(case.deterministic_checks):
-        has_workspace = RUNNERS[case.runner.type].has_workspace
+        has_workspace = has_files(case)
         reason = hindrance(check, notes.source.path.parent, has_workspace=has_workspace)
         if reason is not None:
             found.append((check.check_id, reason))
@@ -347,6 +358,14 @@ def _unevaluable(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
             what = f"check `{check.check_id}` cannot be made: {HINDRANCES[reason]}"
             notes.add_unbuilt(what, ("deterministic_checks", number, of), SKIP_CHECKS)
     return tuple(found)
+
+
+def has_files(case: Case) -> bool:
+    """Return whether a trial of a case leaves files in which checks can look."""
+    tools = case.input.context.llm_probe.tools
+    in_sandbox = any(name in TOOLS and TOOLS[name].needs == "sandbox" for name in tools)
+    runner = RUNNERS[case.runner.type]
+    return runner.has_workspace or (runner.offers_tools and in_sandbox)
 
 
 def _settings(case: Case, notes: Notes) -> dict[str, JsonValue]:

@@ -56,6 +56,8 @@ class Transport:
     """Whether a message may carry the name of who says it."""
     takes_dialogue: bool = True
     """Whether a conversation may hold earlier answers of an assistant."""
+    takes_tools: bool = False
+    """Whether a model can be offered tools, whose calls come back to us."""
     executable: str | None = None
     """The command it runs, where it is one."""
     loads_late: bool = False
@@ -92,6 +94,7 @@ PROVIDERS = Registry(
             None,
             frozenset(),
             EVERYWHERE | OF_HTTP | SAMPLING,
+            takes_tools=True,
             loads_late=True,
             may_be_ollama=True,
         ),
@@ -102,6 +105,7 @@ PROVIDERS = Registry(
             "OPENAI_API_KEY",
             frozenset({"api.openai.com"}),
             EVERYWHERE | OF_HTTP | SAMPLING,
+            takes_tools=True,
         ),
         "openai_responses": Transport(
             "collect.providers.openai_responses:OpenAIResponses",
@@ -110,6 +114,7 @@ PROVIDERS = Registry(
             "OPENAI_API_KEY",
             frozenset({"api.openai.com"}),
             EVERYWHERE | OF_HTTP | {"temperature", "top_p"},
+            takes_tools=True,
             takes_names=False,
             limits=("max_output_tokens",),
         ),
@@ -120,6 +125,7 @@ PROVIDERS = Registry(
             "OPENROUTER_API_KEY",
             frozenset({"openrouter.ai"}),
             EVERYWHERE | OF_HTTP | SAMPLING,
+            takes_tools=True,
             thinking_levels=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
             has_upstreams=True,
         ),
@@ -144,6 +150,7 @@ PROVIDERS = Registry(
             None,
             frozenset(),
             EVERYWHERE | OF_HTTP | SAMPLING,
+            takes_tools=True,
             loads_late=True,
             is_embedded=True,
         ),

@@ -14,6 +14,7 @@ from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import is_path, name_problems, problem_at, resolve
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.config.select import suite_cases
+from collect.config.tools.web_search import web_search_problems
 from schemas.config.project import LoadedProject, load_project_file
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
@@ -21,7 +22,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
 from schemas.io.yaml import Source, read_yaml
 from schemas.redact import redact
-from schemas.run.config import Narrowed
+from schemas.run.config import Narrowed, RunSandbox
 
 MAX_TRIALS = 1_000_000
 """A plan is written before anything runs, and read again by every analysis."""
@@ -50,6 +51,9 @@ class RunInputs:
     warnings: tuple[str, ...]
     narrowed: Narrowed = field(default_factory=Narrowed)
     """Which part of the plan the run makes."""
+    sandbox: RunSandbox | None = None
+    """Where commands are locked in; None: no case needs it, or it was not looked at yet."""
+    sandbox_version: str | None = None
     skip_unevaluable: bool = False
     """What this version cannot do is left out, and nothing is refused for it."""
 
@@ -63,11 +67,12 @@ def load_inputs(
         ConfigError: all problems of all files involved.
     """
     problems: list[Problem] = []
-    project = LoadedProject()
+    written: LoadedProject | None = None
     try:
-        project = load_project_file(working_dir)
+        written = load_project_file(working_dir)
     except ConfigError as exc:
         problems += exc.problems
+    project = written or LoadedProject()
     hosts = frozenset(host.lower() for host in (*allowed_hosts, *project.allowed_hosts))
     suite_source, suite = _load(Suite, suite_ref, "suite", working_dir, problems)
     profile_source, profile = _load(RunProfile, profile_ref, "run profile", working_dir, problems)
@@ -78,8 +83,6 @@ def load_inputs(
         problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
     problems += [*wrong, *too_many_at_once(profile, profile_source)]
-    warnings += unsupported.warnings_at(suite_source, unsupported.of_suite(suite))
-    warnings += unsupported.warnings_at(profile_source, unsupported.of_profile(profile))
     warnings += unsupported.greedy_models(models, profile, profile_source)
     files = {str(source.path): source.sha256 for source in (suite_source, profile_source)}
     if project.path is not None and project.sha256 is not None:
@@ -88,6 +91,13 @@ def load_inputs(
     cases, files = taken.cases, files | taken.files
     warnings += taken.warnings
     problems += taken.problems
+    has_tools = any(case.context.llm_probe.tools for case in cases)
+    unread = unsupported.of_suite(suite, has_tools=has_tools)
+    warnings += unsupported.warnings_at(suite_source, unread)
+    unread = unsupported.of_profile(profile, has_tools=has_tools)
+    warnings += unsupported.warnings_at(profile_source, unread)
+    if written is not None:
+        problems += web_search_problems(written, hosts, cases)
     problems += _seeds(models, cases, profile_source)
     repetitions = profile.execution_policy.run_repetitions
     planned = len(models) * len(cases) * repetitions

@@ -24,12 +24,26 @@ NO_SETTINGS: Mapping[str, JsonValue] = MappingProxyType({})
 """One for all: a suite may have 20,000 cases without settings of their own."""
 
 
+class WireCall(TypedDict):
+    """A tool call of an assistant's message, as it is sent back."""
+
+    call_id: str
+    name: str
+    arguments: str
+    """A JSON object."""
+
+
 class WireMessage(TypedDict):
-    """A message as it goes into a request body."""
+    """A message as every provider is given it; those of cases hold the first three alone."""
 
     role: Role
     content: str
     name: NotRequired[str]
+    tool_calls: NotRequired[list[WireCall]]
+    tool_call_id: NotRequired[str]
+    """Of the call that the message, of the role `tool`, answers."""
+    echo: NotRequired[dict[str, JsonValue]]
+    """What the server wants back of an assistant's message as it came, by its own names."""
 
 
 def as_json(message: WireMessage) -> dict[str, JsonValue]:

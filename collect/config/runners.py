@@ -18,6 +18,8 @@ class RunnerKind:
     """A trial is one request, of the case's messages alone."""
     warms_up: bool = False
     """It can make a request whose answer is not counted, before a model's first trial."""
+    offers_tools: bool = False
+    """It offers the tools that a case names, and carries out what is called."""
     takes_turns: bool = False
     """A case may go on after the first answer."""
     has_workspace: bool = False
@@ -28,7 +30,9 @@ RUNNERS = Registry(
     "runners",
     RunnerKind,
     {
-        "llm_probe": RunnerKind("collect.runners.chat:LlmProbe", asks_once=True, warms_up=True),
+        "llm_probe": RunnerKind(
+            "collect.runners.chat:LlmProbe", asks_once=True, warms_up=True, offers_tools=True
+        ),
         "openclaw": RunnerKind("", takes_turns=True, has_workspace=True),
     },
 )

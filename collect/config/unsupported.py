@@ -22,6 +22,7 @@ from collect.checks.declarative import HINDRANCES
 from collect.config.endpoints import PROVIDERS
 from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
+from collect.config.runners import RUNNERS
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import Problem, counted, display_path
@@ -36,8 +37,10 @@ NOT_BUILT = "not part of this version"
 
 JUDGING = f"is for a judge, and judging is {NOT_BUILT}: nothing reads it"
 RUNNER = f"is for the openclaw runner, which is {NOT_BUILT}: nothing reads it"
-TURNS = f"counts turns of tools, which are {NOT_BUILT}: nothing reads it"
+TURNS = "counts turns with tools, and no case offers any: nothing reads it"
 NO_TOOLS = "is for tools, and the case offers none: nothing reads it"
+
+NO_RUNNER = "is for runners that carry out calls themselves: nothing reads it"
 
 Settings = dict[str, EffectiveSetting]
 
@@ -79,6 +82,9 @@ RESERVED: Mapping[str, str] = {
 }
 """Names in the bodies of the chat, Responses and Messages APIs, and of servers that speak them."""
 
+TOOL_OPTIONS = ("tools", "tool_choice", "functions", "function_call")
+"""Request options in whose place a case with tools has its own, and leaves them out in the end."""
+
 MAX_NAMED_CASES = 3
 """Cases named in a warning; of more, only how many there are."""
 
@@ -92,11 +98,15 @@ ADVICE = (
 
 def of_case(case: LoadedCase) -> Iterator[Unread]:
     """Yield what a case holds beside what is asked and what gives its verdict."""
-    if "max_turns" in case.settings:
-        yield ("runner", "max_turns"), TURNS
     probe, openclaw = case.context.llm_probe, case.context.openclaw
-    if "network" in probe.model_fields_set and not probe.tools:
-        yield ("input", "context", "llm_probe", "network"), NO_TOOLS
+    offers_tools = RUNNERS[case.runner_type].offers_tools
+    if "max_turns" in case.settings and not (probe.tools and offers_tools):
+        yield ("runner", "max_turns"), NO_TOOLS
+    for name in ("network", "tool_choice"):
+        if name in probe.model_fields_set and not probe.tools:
+            yield ("input", "context", "llm_probe", name), NO_TOOLS
+    if probe.tools and not offers_tools:
+        yield ("input", "context", "llm_probe", "tools"), NO_RUNNER
     if openclaw.expected_artifact is not None and case.runner_type != "openclaw":
         yield ("input", "context", "openclaw", "expected_artifact"), RUNNER
     for number, check in enumerate(case.checks):
@@ -107,21 +117,27 @@ def of_case(case: LoadedCase) -> Iterator[Unread]:
             yield (name,), JUDGING
 
 
-def of_suite(suite: Suite) -> Iterator[Unread]:
-    """Yield what a suite holds beside its models and its selection."""
+def of_suite(suite: Suite, *, has_tools: bool = True) -> Iterator[Unread]:
+    """Yield what a suite holds beside its models and its selection.
+
+    Its cases may offer tools: only then somebody counts turns.
+    """
     for number, model in enumerate(suite.models):
-        if "max_turns" in (model.model_extra or {}):
+        if not has_tools and "max_turns" in (model.model_extra or {}):
             yield ("models", number, "max_turns"), TURNS
     if suite.openclaw is not None:
         yield ("openclaw",), RUNNER
 
 
-def of_profile(profile: RunProfile) -> Iterator[Unread]:
-    """Yield what a run profile holds beside the settings and the policy in force."""
-    if "max_turns" in profile.runner_defaults.model_fields_set:
+def of_profile(profile: RunProfile, *, has_tools: bool = True) -> Iterator[Unread]:
+    """Yield what a run profile holds beside the settings and the policy in force.
+
+    Tools: as of a suite.
+    """
+    if not has_tools and "max_turns" in profile.runner_defaults.model_fields_set:
         yield ("runner_defaults", "max_turns"), TURNS
     for model_id, override in profile.model_overrides.items():
-        if "max_turns" in override.model_fields_set:
+        if not has_tools and "max_turns" in override.model_fields_set:
             yield ("model_overrides", model_id, "max_turns"), TURNS
     if profile.openclaw is not None:
         yield ("openclaw",), RUNNER
@@ -160,17 +176,38 @@ def split(provider: str, settings: Mapping[str, EffectiveSetting]) -> tuple[Sett
     return sent, left
 
 
-def unsendable(models: Iterable[ResolvedModel], cases: Iterable[LoadedCase]) -> list[Problem]:
+def unsendable(models: Sequence[ResolvedModel], cases: Sequence[LoadedCase]) -> list[Problem]:
     """Return a problem for each case that holds what a model's transport cannot send."""
     providers = sorted({model.provider for model in models})
-    strict = [name for name in providers if not PROVIDERS[name].takes_names]
-    return [
+    strict = [
+        name
+        for name in providers
+        if not (PROVIDERS[name].takes_names and PROVIDERS[name].takes_tools)
+    ]
+    problems = [
         problem
         for case in cases
         if case.settings or strict
         for provider in providers
         for problem in _of_case(case, provider)
     ]
+    return [*problems, *_two_offers(models, cases)]
+
+
+def _two_offers(models: Iterable[ResolvedModel], cases: Iterable[LoadedCase]) -> Iterator[Problem]:
+    """Yield a problem of each model whose request options stand in the way of a case's tools."""
+    case = next((case for case in cases if case.context.llm_probe.tools), None)
+    if case is None:
+        return
+    where = None if case.folder is None else case.folder / "test.yaml"
+    for model in models:
+        for option in filter(model.request_options.__contains__, TOOL_OPTIONS):
+            what = (
+                f"case `{case.case_id}` offers tools of its own, and `request_options.{option}` of "
+                f"model `{model.model_id}` would take their place"
+            )
+            advice = "take the option, or the case, out of the suite"
+            yield Problem(where, what, "input.context.llm_probe.tools", advice=advice)
 
 
 def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
@@ -185,6 +222,12 @@ def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
             yield Problem(where, what, f"runner.{name}", line, found=found, allowed=allowed)
     if not transport.takes_names and any(message.get("name") for message in case.messages):
         yield _of_messages(where, case, f"`{provider}` cannot send the name of a message")
+    if case.context.llm_probe.tools and not transport.takes_tools:
+        what = f"case `{case.case_id}`: `{provider}` cannot offer tools to a model"
+        able = ", ".join(name for name in PROVIDERS if PROVIDERS[name].takes_tools)
+        advice = "leave the case out of this model's suite"
+        key = "input.context.llm_probe.tools"
+        yield Problem(where, what, key, allowed=able, advice=advice)
     if not transport.takes_dialogue and any(
         message["role"] not in {"system", "user"} for message in case.messages
     ):

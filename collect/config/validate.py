@@ -6,7 +6,7 @@ What lies in a project and is never read is named too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -21,8 +21,9 @@ from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import FOLDERS, name_problems, project_of, unknown
 from collect.config.prompt_lists import load_prompt_list
 from collect.config.select import suite_cases
+from collect.config.tools.web_search import address_problems, web_search_problems
 from schemas.config.project import NAME as PROJECT_FILE
-from schemas.config.project import load_project_file
+from schemas.config.project import LoadedProject, load_project_file
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem, display_path, nearest
@@ -68,6 +69,10 @@ class Findings:
         """Keep what is no mistake, and refused by `plan` and `run`."""
         self.warnings.append(f"{problem}; a run refuses it")
 
+    def note_once(self, problems: Iterable[Problem]) -> None:
+        """Keep problems of a file that several others lead to."""
+        self.problems += [problem for problem in problems if problem not in self.problems]
+
     def note(self, problem: Problem) -> None:
         """Keep a problem; what is only not built yet is a warning."""
         if unsupported.NOT_BUILT in problem.what:
@@ -105,12 +110,17 @@ def check_agent_name(agent_id: str, source: Source, key: KeyPath, found: Finding
         found.problems.append(replace(problem, key=dotted(key), line=source.line_of(key)))
 
 
-def hosts_of(path: Path) -> tuple[str, ...]:
-    """Return the hosts of the project file; its own problems are reported where it is checked."""
+def project_file_of(path: Path) -> LoadedProject | None:
+    """Return the project file of a file; None: it is broken, and reported where it is checked."""
     try:
-        return load_project_file(path.resolve().parent).allowed_hosts
+        return load_project_file(path.resolve().parent)
     except ConfigError:
-        return ()
+        return None
+
+
+def check_project_file(path: Path, found: Findings) -> None:
+    """Check benchlake.yaml; whether a host may be searched is asked where a case does it."""
+    found.note_once(address_problems(load_project_file(path.resolve().parent)))
 
 
 def case_file(file: CaseFile, found: Findings) -> None:
@@ -128,7 +138,8 @@ def check_suite(path: Path, found: Findings) -> None:
     source, suite = parsed(Suite, "suite_id", path)
     openclaw = OpenClawRunProfile(agent_id="any", image="any", timeout_seconds=1)
     profile = RunProfile(schema_version=1, run_profile_id="any", title="any", openclaw=openclaw)
-    hosts = frozenset(hosts_of(path))
+    project = project_file_of(path)
+    hosts = frozenset(project.allowed_hosts if project else ())
     models, problems, warnings = resolve_models(suite, profile, source, hosts)
     for problem in problems:
         found.note(problem)
@@ -136,6 +147,8 @@ def check_suite(path: Path, found: Findings) -> None:
     taken = suite_cases(suite, source, found.cases_of)
     found.problems += [*taken.problems, *unsupported.unsendable(models, taken.cases)]
     found.warnings += taken.warnings
+    if project is not None:
+        found.note_once(web_search_problems(project, hosts, taken.cases))
     _, problems = assign_agents(suite, profile, taken.cases, source, source)
     found.problems += problems
     assignments = suite.openclaw.agent_assignments if suite.openclaw else ()
@@ -157,7 +170,8 @@ def check_run_profile(path: Path, found: Findings) -> None:
 
 def check_evaluation_profile(path: Path, found: Findings) -> None:
     """Check one evaluation profile."""
-    hosts = hosts_of(path)
+    project = project_file_of(path)
+    hosts = project.allowed_hosts if project else ()
     loaded = load_evaluation_profile(str(path), Path.cwd(), allowed_hosts=hosts)
     found.warnings += [*loaded.warnings, f"{display_path(path)}: {unsupported.JUDGING}"]
 
@@ -169,7 +183,7 @@ def check_agent(path: Path, found: Findings) -> None:
 
 
 CHECKS: dict[str, Callable[[Path, Findings], object]] = {
-    "project file": lambda path, _: load_project_file(path.resolve().parent),
+    "project file": check_project_file,
     "case": lambda path, found: case_file(load_case(path), found),
     "suite": check_suite,
     "run profile": check_run_profile,

@@ -30,6 +30,7 @@ from collect.doctor.endpoints import check_endpoints
 from collect.doctor.machine import check_clock, check_disk, check_packages
 from collect.doctor.probe import Address, usual_places, visit
 from collect.doctor.tools import check_commands, check_containers, check_sandbox
+from schemas.config.project import LoadedProject, load_project_file
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, counted
 from schemas.output.doctor import Area, DoctorCheck, DoctorReport, State
 
@@ -116,11 +117,20 @@ def run_doctor(
     Raises:
         ConfigError: the named suite, or benchlake.yaml, does not load.
     """
-    suites = inspect_suites(suite, Path.cwd(), allowed_hosts)
+    project = load_project_file(Path.cwd())
+    hosts = frozenset(host.lower() for host in (*allowed_hosts, *project.allowed_hosts))
+    suites = inspect_suites(suite, Path.cwd(), project, hosts)
     has_project = suite is not None or find_project(Path.cwd()) is not None
     try:
         scene, report = asyncio.run(
-            _look(suites, runs_dir, has_project=has_project, is_for_people=not as_json)
+            _look(
+                suites,
+                project,
+                hosts,
+                runs_dir,
+                has_project=has_project,
+                is_for_people=not as_json,
+            )
         )
     except KeyboardInterrupt:
         sys.stderr.write(f"interrupted; {again} looks once more\n")
@@ -134,7 +144,13 @@ def run_doctor(
 
 
 async def _look(
-    suites: tuple[InspectedSuite, ...], runs_dir: Path, *, has_project: bool, is_for_people: bool
+    suites: tuple[InspectedSuite, ...],
+    project: LoadedProject,
+    hosts: frozenset[str],
+    runs_dir: Path,
+    *,
+    has_project: bool,
+    is_for_people: bool,
 ) -> tuple[Scene, DoctorReport]:
     """Run every check and return what they found, without keys."""
     models = [model for suite in suites for model in suite.models]
@@ -143,7 +159,7 @@ async def _look(
     if not models:
         places = usual_places()
     visits = {place: asyncio.create_task(visit(place)) for place in places}
-    scene = Scene(suites, has_project, runs_dir, visits, is_for_people)
+    scene = Scene(suites, has_project, runs_dir, visits, project, hosts, is_for_people)
     waiting = asyncio.create_task(say_waiting(len(places)))
     areas = await asyncio.gather(*(_limited(check, scene) for _, check in CHECKS))
     for task in (waiting, *visits.values()):

@@ -22,10 +22,11 @@ from collect.config.cases import CaseFile, find_cases
 from collect.config.models import resolve_models
 from collect.config.project_files import find_project, resolve
 from collect.config.select import suite_cases
+from collect.config.tools.web_search import web_search_problems
 from collect.config.unsupported import unsendable
 from collect.config.validate import parsed
 from collect.doctor.probe import Address, Visit
-from schemas.config.project import load_project_file
+from schemas.config.project import LoadedProject
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem, counted, printable
@@ -83,6 +84,8 @@ class Scene:
     has_project: bool
     runs_dir: Path
     visits: Mapping[Address, asyncio.Task[Visit]]
+    project: LoadedProject
+    allowed_hosts: frozenset[str]
     is_for_people: bool = False
     """Models are called by their labels; a program gets their ids."""
 
@@ -110,28 +113,39 @@ class Scene:
 
 
 def inspect_suites(
-    reference: str | None, working_dir: Path, allowed_hosts: Iterable[str]
+    reference: str | None, working_dir: Path, project_file: LoadedProject, hosts: frozenset[str]
 ) -> tuple[InspectedSuite, ...]:
     """Return the suite that was named, else every suite of the project around a folder.
 
+    Args:
+        reference: the suite's id or path; None: all of them.
+        working_dir: where the project is looked for.
+        project_file: what holds for every run of it.
+        hosts: those that it or the command line allows, in lower case.
+
     Raises:
-        ConfigError: the named suite, or benchlake.yaml, does not load.
+        ConfigError: the named suite does not load.
     """
-    own = load_project_file(working_dir).allowed_hosts
-    hosts = frozenset(host.lower() for host in (*allowed_hosts, *own))
     cases_of = cache(find_cases)
+
+    def inspected(path: Path) -> InspectedSuite:
+        return _inspect_suite(path, project_file, hosts, cases_of)
+
     if reference is not None:
-        suite = _inspect_suite(resolve(reference, "suite", working_dir), hosts, cases_of)
+        suite = inspected(resolve(reference, "suite", working_dir))
         if suite.problems:
             raise ConfigError(suite.problems)
         return (suite,)
     project = find_project(working_dir)
     paths = sorted((project / "configs" / "suites").glob("*.yaml")) if project else []
-    return tuple(_inspect_suite(path, hosts, cases_of) for path in paths)
+    return tuple(map(inspected, paths))
 
 
 def _inspect_suite(
-    path: Path, hosts: frozenset[str], cases_of: Callable[[Path], Sequence[CaseFile]]
+    path: Path,
+    project_file: LoadedProject,
+    hosts: frozenset[str],
+    cases_of: Callable[[Path], Sequence[CaseFile]],
 ) -> InspectedSuite:
     try:
         source, suite = parsed(Suite, "suite_id", path)
@@ -146,7 +160,11 @@ def _inspect_suite(
         tuple(models),
         taken.cases,
         refused=(*refused, *unsendable(models, taken.cases)),
-        problems=(*problems, *taken.problems),
+        problems=(
+            *problems,
+            *taken.problems,
+            *web_search_problems(project_file, hosts, taken.cases),
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of addresses: does each answer, as what, and does it take the key?
+"""Checks of addresses: does each answer, as what, and does it take the key, or find anything?
 
 For the suite file that `collect init` writes, also which model servers answer on this machine: only
 their list of models is requested, with a short time limit, since no answer is a result too.
@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from collect.config.endpoints import PROVIDERS, host_of, is_loopback
+from collect.config.tools.web_search import (
+    answer_problem,
+    offers_search,
+    place_problems,
+    search_url,
+)
 from collect.doctor.context import Details, Finding, Scene, and_more, words_of
-from collect.doctor.http_get import GetResult, Trouble
+from collect.doctor.http_get import GetResult, ProbeClient, Trouble
 from collect.doctor.probe import Address, Visit, usual_places, visit
 from schemas.base import slugify
 from schemas.errors import counted
@@ -60,12 +67,22 @@ LOOK_S = 0.8
 MAX_NAMED_MODELS = 20
 """Named in a suite file; of more, only how many there are."""
 
+PROBE_QUERY = "test"
+"""Asked of a search endpoint: every engine finds something."""
+
+CORRECT_URL = "start the server, or correct `tools.web_search.url` of benchlake.yaml"
+
 NOT_CHAT = ("embed", "rerank", "whisper")
 """In the names of models that answer no question."""
 
 
 async def check_endpoints(scene: Scene) -> list[Finding]:
     """Return findings for each address that a model is asked at, in the order of the suites."""
+    of_models, of_searches = await asyncio.gather(_of_models(scene), _of_searches(scene))
+    return [*of_models, *of_searches]
+
+
+async def _of_models(scene: Scene) -> list[Finding]:
     visits = await asyncio.gather(*(scene.visit_of(place) for place in scene.visits))
     if not scene.models():
         return [_unasked(visit) for visit in visits]
@@ -210,6 +227,41 @@ def _no_list(slot: Address, result: GetResult) -> tuple[State, str, str | None]:
         advice = "check `base_url`: most end in /v1"
         return "fail", f"answers at {url} with {words}, not with a list of models", advice
     return "warn", f"answers HTTP {status} at {url}, {words}", "check `base_url`"
+
+
+async def _of_searches(scene: Scene) -> list[Finding]:
+    """Return a finding on where `web_search` asks, if benchlake.yaml names an address."""
+    if (settings := scene.project.web_search) is None:
+        return []
+    url = settings.url
+    users = [case.case_id for suite in scene.suites for case in suite.cases if offers_search(case)]
+    offered = f"offered by {and_more(users)}" if users else "no case offers it"
+
+    def finding(text: str, advice: str, details: Details | None = None) -> list[Finding]:
+        state: State = "fail" if users else "warn"
+        return [Finding(subject, state, f"web_search: {text}; {offered}", advice, details or {})]
+
+    subject = host_of(url)
+    if problems := place_problems(scene.project, scene.allowed_hosts):
+        return finding(problems[0].what, problems[0].advice or CORRECT_URL)
+    subject = url
+    client = ProbeClient(url, is_loopback=is_loopback(host_of(url)))
+    try:
+        result = await client.get(search_url(url, PROBE_QUERY), {})
+    finally:
+        await client.aclose()
+    details: Details = {"ms": round(result.ms, 1), "status": result.status}
+    if result.trouble is not None:
+        late = f"none within {result.ms / 1000:.0f} s"
+        error = late if result.trouble == "timeout" else result.error
+        return finding(f"no answer that can be read: {error}", CORRECT_URL, details)
+    if problem := answer_problem(result.status or 0, result.data):
+        return finding(f"answers: {problem}", f"try it: curl -i {shlex.quote(result.url)}", details)
+    rows = result.data["results"] if isinstance(result.data, dict) else None
+    details["results"] = n_results = len(rows) if isinstance(rows, list) else 0
+    many = counted(n_results, "result")
+    text = f"web_search: answers in {result.ms:,.0f} ms, {many} for `{PROBE_QUERY}`"
+    return [Finding(subject, "ok", text, details=details)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
@@ -20,6 +20,7 @@ import orjson
 from pydantic import JsonValue
 
 from collect.http_client import needs_proxy
+from collect.http_client.errors import causes, words_of_error
 
 GET_TIMEOUT_S = 8.0
 """Of one GET, name look-up, TLS and body together."""
@@ -85,7 +86,7 @@ class ProbeClient:
 
         def trouble(kind: Trouble, exc: BaseException) -> GetResult:
             ms = (time.perf_counter() - started) * 1000
-            return GetResult(url, ms, trouble=kind, error=_words(exc))
+            return GetResult(url, ms, trouble=kind, error=words_of_error(exc))
 
         if self._client is None:
             return GetResult(url, 0.0, trouble="proxy", error=self._why_not)
@@ -145,7 +146,7 @@ class _TooLargeError(Exception):
 
 def _kind(exc: BaseException) -> Trouble:
     """Return what lies below an error of the network."""
-    for cause in _causes(exc):
+    for cause in causes(exc):
         if isinstance(cause, socket.gaierror):
             return "dns"
         if isinstance(cause, ssl.SSLError):
@@ -153,17 +154,3 @@ def _kind(exc: BaseException) -> Trouble:
         if isinstance(cause, ConnectionRefusedError):
             return "refused"
     return "network"
-
-
-def _words(exc: BaseException) -> str:
-    """Return what the outermost error says that says anything."""
-    return next((text for one in _causes(exc) if (text := str(one))), type(exc).__name__)
-
-
-def _causes(exc: BaseException | None) -> Iterator[BaseException]:
-    while exc is not None:
-        yield exc
-        if isinstance(exc, BaseExceptionGroup):
-            for one in exc.exceptions:
-                yield from _causes(one)
-        exc = exc.__cause__ or exc.__context__

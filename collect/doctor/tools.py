@@ -1,24 +1,26 @@
 """Checks of commands, containers and sandboxes: which are there, do they run, who needs them?
 
 A container client without an engine that answers it is usual; nothing of this version runs in a
-container, so nothing of that fails. Whether a command can be locked in on this machine is found out
-by doing it.
+container, so nothing of that fails. Whether a command is locked in on this machine is found out by
+a command that tries to break out.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
 import re
-import resource
 import shutil
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
+from collect.config.tools import needs_sandbox
 from collect.doctor.context import Details, Finding, Scene, and_more
 from collect.inventory.git import output_of
+from collect.sandbox.bwrap import INSTALL, Bwrap
+from collect.sandbox.engine_trouble import RUNC, advice, last_line, needs_runc, runtime_of
+from collect.sandbox.probe import probe
+from schemas.config.sandbox import DEFAULT_SANDBOX
+from schemas.output.doctor import State
 
 TOOL_TIMEOUT_S = 8.0
 CLAUDE = "npm install -g @anthropic-ai/claude-code"
@@ -26,50 +28,13 @@ NUMBER = re.compile(r"\d+(?:\.\d+)+")
 
 CONTAINER_TIMEOUT_S = 9.0
 
-HYBRID = Path("/sys/fs/cgroup/unified")
-"""There where the old and the new kind of control groups are mixed, which crun refuses."""
-
-PODMAN_FILES = 1_048_576
-"""Open files that podman asks for as root."""
-
 QUERIES = {
     "docker": ("info", "--format", "{{.ServerVersion}}"),
     "podman": ("info", "--format", "{{.Version.Version}} {{.Host.OCIRuntime.Name}}"),
 }
 
-SYSCTL = Path("/proc/sys")
-SANDBOX_TIMEOUT_S = 4.0
-
-NAMESPACES = ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
-MOUNTS = ("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev")
-
-REFUSALS = (
-    (
-        "kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        "AppArmor refuses user namespaces",
-        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile: "
-        "sudo apt-get install apparmor-profiles, then sudo ln -s "
-        "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and "
-        "sudo systemctl reload apparmor",
-    ),
-    (
-        "kernel/unprivileged_userns_clone",
-        "0",
-        "the kernel refuses user namespaces to all but root",
-        "sudo sysctl -w kernel.unprivileged_userns_clone=1",
-    ),
-    (
-        "user/max_user_namespaces",
-        "0",
-        "the kernel allows no user namespace",
-        "sudo sysctl -w user.max_user_namespaces=15000",
-    ),
-)
-"""A switch of the kernel, its value that is in the way, what that means, and what to do."""
-
-LANDLOCK_CREATE_RULESET = 444
-"""The same number on every architecture; with flag 1 and no rules it returns the version."""
+NEEDED_FOR = "for the tools exec_shell, read_file and write_file"
+"""Who may need a sandbox, where no case here does."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +128,7 @@ async def check_containers(_scene: Scene) -> list[Finding]:
     """Return a finding for each client that is there, or that there is none."""
     there = [client for client in QUERIES if shutil.which(client)]
     if not there:
-        text = "neither docker nor podman; nothing of this version needs a container"
+        text = "neither docker nor podman; a sandbox of a run profile may name one"
         return [Finding("–", "skip", text, "apt-get install podman runc")]
     return list(await asyncio.gather(*(_client(client) for client in there)))
 
@@ -174,84 +139,36 @@ async def _client(client: str) -> Finding:
     said = " ".join(out.text.split())
     if out.error is not None or not said:
         error = out.error or "no version"
-        text = f"client at {where}, but no engine answers it: {_last_line(error)}"
-        return Finding(client, "warn", text, _advice(client, error), details={"error": error})
+        text = f"client at {where}, but no engine answers it: {last_line(error)}"
+        return Finding(client, "warn", text, advice(client, error), details={"error": error})
     details: Details = {"path": where, "version": said}
-    if client == "podman" and (odd := _podman_oddity(said)):
-        return Finding(client, "warn", f"{said}: {odd[0]}", odd[1], details=details)
+    if client == "podman" and said.endswith("crun") and needs_runc() and not runtime_of(client):
+        text = f"{said}: crun refuses the mixed control groups of this machine"
+        return Finding(client, "warn", text, RUNC, details=details)
     return Finding(client, "ok", f"engine {said} answers", details=details)
 
 
-def _advice(client: str, error: str) -> str:
-    low = error.lower()
-    if "permission denied" in low:
-        return "sudo usermod -aG docker $USER, then log in again"
-    if client == "podman":
-        return "podman info says more; without it nothing needs podman"
-    if os.environ.get("DOCKER_HOST"):
-        return "DOCKER_HOST is set: does it name the right address?"
-    if sys.platform == "darwin":
-        return "start Docker Desktop, or podman machine start"
-    return "sudo systemctl start docker, or apt-get install podman runc, which needs no engine"
+async def check_sandbox(scene: Scene) -> list[Finding]:
+    """Return what came of trying to break out; a failure only where a case needs a sandbox."""
+    users = [case.case_id for suite in scene.suites for case in suite.cases if needs_sandbox(case)]
+    return [await _bubblewrap(users)]
 
 
-def _podman_oddity(said: str) -> tuple[str, str] | None:
-    """Return why no container would start although podman answers, and what to do."""
-    if HYBRID.is_dir() and said.endswith("crun"):
-        advice = 'apt-get install runc, and `runtime = "runc"` below [engine] of containers.conf'
-        return "crun refuses the mixed control groups of this machine", advice
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if os.geteuid() == 0 and most != resource.RLIM_INFINITY and most < PODMAN_FILES:
-        advice = 'default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"] in containers.conf'
-        return f"may open {most:,} files only, and podman asks for more", advice
-    return None
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else text
-
-
-async def check_sandbox(_scene: Scene) -> list[Finding]:
-    """Return whether bubblewrap works, whether Landlock is there, and who needs either."""
-    needs = "no case of this version runs commands, so nothing needs it yet"
+async def _bubblewrap(users: list[str]) -> Finding:
+    needed = f"needed by {and_more(users)}" if users else NEEDED_FOR
+    backend = Bwrap(DEFAULT_SANDBOX.limits)
+    if backend.path is None and sys.platform == "linux":
+        state: State = "fail" if users else "skip"
+        return Finding("bubblewrap", state, f"not installed; {needed}", INSTALL)
+    holds = await probe(DEFAULT_SANDBOX, backend)
+    details: Details = {"path": backend.path or "", "version": holds.version}
+    if holds.problem is None:
+        text = f"{holds.version} at {backend.path} locked a command in; {needed}"
+        return Finding("bubblewrap", "ok", text, details=details)
     if sys.platform != "linux":
-        text = f"Linux only; a container does its work here; {needs}"
-        return [Finding("bubblewrap", "skip", text)]
-    return [await _bubblewrap(needs), _landlock()]
-
-
-async def _bubblewrap(needs: str) -> Finding:
-    where = shutil.which("bwrap")
-    if where is None:
-        text = f"not installed; {needs}"
-        return Finding("bubblewrap", "skip", text, "apt-get install bubblewrap")
-    version = (await output_of(where, "--version", timeout_s=SANDBOX_TIMEOUT_S)).text.strip()
-    out = await output_of(where, *NAMESPACES, *MOUNTS, "--", "true", timeout_s=SANDBOX_TIMEOUT_S)
-    if out.error is None:
-        text = f"{version} at {where} locked a command in; {needs}"
-        return Finding("bubblewrap", "ok", text, details={"path": where, "version": version})
-    why, advice = _refusal()
-    text = f"cannot lock a command in: {why or out.error}; {needs}"
-    return Finding("bubblewrap", "warn", text, advice, details={"path": where, "error": out.error})
-
-
-def _refusal() -> tuple[str | None, str]:
-    """Return which switch of the kernel is in the way, and what to do."""
-    for switch, value, why, advice in REFUSALS:
-        try:
-            is_set = (SYSCTL / switch).read_text(encoding="ascii").strip() == value
-        except (OSError, UnicodeError):
-            continue
-        if is_set:
-            return why, advice
-    return None, "inside a container: start it with --security-opt seccomp=unconfined"
-
-
-def _landlock() -> Finding:
-    libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)
-    if version < 1:
-        text = "this kernel has none, or has it switched off"
-        return Finding("landlock", "skip", text)
-    return Finding("landlock", "ok", f"version {version}", details={"version": version})
+        state = "fail" if users else "skip"
+        return Finding("bubblewrap", state, f"{holds.problem}; {needed}", holds.advice)
+    text = f"cannot lock a command in: {holds.problem}; {needed}"
+    details |= {"error": holds.problem}
+    state = "fail" if users else "warn"
+    return Finding("bubblewrap", state, text, holds.advice, details=details)

@@ -1,8 +1,10 @@
 """What a trial costs, and `--max-cost`: no trial begins that could take the run above its limit.
 
 A trial reserves its highest possible cost before it starts; its actual cost then replaces the
-reservation. An answer of unknown cost keeps its reservation, to be on the safe side. Failed
-attempts that a provider bills without reporting them cannot be counted.
+reservation. An answer of unknown cost keeps its reservation, to be on the safe side. What nothing
+bounds (no `max_tokens`, or tools, with which nobody knows how often a model asks) reserves what the
+dearest trial so far did cost; as long as none has a cost that can be told, one is all that is made.
+Failed attempts that a provider bills without reporting them cannot be counted.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ def cost_of(execution: Execution, price: Price | None) -> int | None:
         return None
     if outcome.cost_usd is not None:
         return round(outcome.cost_usd * NANO)
-    if price is None or (isinstance(usage.raw, dict) and usage.raw.get("is_byok") is True):
+    raws = usage.raw if isinstance(usage.raw, list) else [usage.raw]
+    is_byok = any(isinstance(raw, dict) and raw.get("is_byok") is True for raw in raws)
+    if price is None or is_byok:
         return None  # with a key of one's own at an upstream nobody knows what a router leaves out
     return price.cost_nano_usd(
         input=usage.input_tokens,
@@ -111,6 +115,8 @@ class Budget:
         self._reserved = 0
         self._in_flight = 0
         self._dearest = 0
+        self._is_untold = False
+        """An answer that nothing bounded did cost nobody knows what."""
         self._changed = asyncio.Event()
 
     async def reserve(self, trial: PlannedTrial, case: LoadedCase, slot: Slot) -> int | None:
@@ -125,8 +131,9 @@ class Budget:
         while True:
             wanted = self._dearest if most is None else most
             promised = self._spent + self._reserved
-            # Without any bound, one trial alone shows what they cost.
-            is_blind = most is None and not self._dearest and self._in_flight > 0
+            # Without any bound, one trial alone shows what they cost, or that nobody can tell.
+            is_begun = self._in_flight > 0 or self._is_untold
+            is_blind = most is None and not self._dearest and is_begun
             is_spent = wanted > 0 and self._spent >= self._cap
             if not is_blind and not is_spent and promised + wanted <= self._cap:
                 self._reserved += wanted
@@ -153,6 +160,10 @@ class Budget:
             return
         known = cost_of(execution, price) if execution.attempt_count else 0
         cost = reserved if known is None else known
+        model = self._models[execution.trial.model_id]
+        if known is None and not reserved and most_of_trial(model, execution.case) is None:
+            failure = execution.outcome.failure
+            self._is_untold |= failure is None or failure.availability_status == "ok"
         self._spent += cost
         self._dearest = max(self._dearest, cost)
         self.release(reserved)

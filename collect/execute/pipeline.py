@@ -24,13 +24,16 @@ from collect.execute.executor import COST_STOP_REASON, Executor, Hooks
 from collect.execute.mirror_process import MirrorChild
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
 from collect.execute.spec import RunSpec, tags_of
+from collect.execute.tools import opened
 from collect.execute.warm_up import Around
 from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.log import RunLog, resume_command
-from collect.runners.base import Execution, RunnerContext, mistaken, now_ms
+from collect.runners.base import Execution, RunnerContext, mistaken
 from collect.runners.loop_clock import LoopClock
+from collect.runners.tools.toolbox import Toolbox
+from collect.runners.trace import now_ms
 from collect.tools import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
 from schemas.failures import SKIPPED_ON_REQUEST
@@ -123,7 +126,8 @@ class Pipeline:
         self._meanwhile = meanwhile
         self._servers = servers
         self._clock = LoopClock()
-        context = RunnerContext(log.run_dir, self._clock, CompletionQueue())
+        self._toolbox = Toolbox()
+        context = RunnerContext(log.run_dir, self._clock, CompletionQueue(), self._toolbox)
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
         self._elapsed_ms = finished.elapsed_ms
@@ -164,7 +168,7 @@ class Pipeline:
             self._event("repaired", None, repaired)
         interrupts.watch(self._interrupted, self._executor.cancel)
         try:
-            async with self._clock:
+            async with self._clock, opened(self._toolbox, self._spec.tools):
                 await self._execute()
         finally:
             self._screen.end()

@@ -21,10 +21,11 @@ from collect.config.endpoints import refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
 from collect.config.resolved import SAME_IN_CONFIG
 from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
+from collect.execute.tools import RunTools, locked_in, tools_of
 from collect.plan.fingerprint import digest
 from collect.plan.narrow import narrow
 from collect.plan.plan import PlanSize, plan_trials, planned_sizes
-from collect.runners.base import now_ms
+from collect.runners.trace import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
@@ -48,6 +49,8 @@ class RunRequest:
     """A run to complete, by its id or `latest`; its suite, profile and choices are its own."""
     narrowed: Narrowed = field(default_factory=Narrowed)
     skip_unevaluable: bool = False
+    unsafe_no_sandbox: bool = False
+    """Commands of a model run on this machine without anything around them."""
     run_id: str | None = None
     """The folder's name; None for the time in UTC."""
     labels: tuple[str, ...] = ()
@@ -89,6 +92,7 @@ class RunSpec:
     reuse: bool
     """Answers of earlier runs are taken over before anything is asked."""
     warnings: tuple[str, ...] = ()
+    tools: RunTools = field(default_factory=RunTools)
     inputs: RunInputs | None = None
     """What a new run is made of; None: it goes on, with the plan in its folder."""
 
@@ -115,7 +119,9 @@ def inputs_of(request: RunRequest, working_dir: Path) -> RunInputs:
         working_dir=working_dir,
         allowed_hosts=request.allowed_hosts,
     )
-    return runnable(narrow(inputs, request.narrowed), skip_unevaluable=request.skip_unevaluable)
+    skip = request.skip_unevaluable
+    inputs = runnable(narrow(inputs, request.narrowed), skip_unevaluable=skip)
+    return locked_in(inputs, is_unsafe=request.unsafe_no_sandbox, skip_unevaluable=skip)
 
 
 def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]) -> RunSpec:
@@ -150,6 +156,12 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
         max_cost_usd=request.max_cost_usd,
         reuse=request.reuse,
         warnings=inputs.warnings,
+        tools=tools_of(
+            inputs.cases,
+            inputs.project,
+            inputs.sandbox,
+            (inputs.suite.suite_id, inputs.suite.title),
+        ),
         inputs=priced,
     )
     if spec.has_embedded:
@@ -195,6 +207,7 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
         warnings=inputs.warnings,
         narrowed=inputs.narrowed,
         skip_unevaluable=inputs.skip_unevaluable,
+        sandbox=inputs.sandbox,
         run_group=_group(inputs),
         labels=tuple(map(redact, spec.request.labels)),
         reuse=spec.reuse,

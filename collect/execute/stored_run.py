@@ -8,27 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from collect.config import ResolvedModel
+from collect.config import LoadedCase, ResolvedModel
 from collect.config.embedded import engine, relocate_models
 from collect.config.endpoints import PROVIDERS, key_problem, refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
 from collect.config.runners import RUNNERS
+from collect.config.tools.web_search import web_search_problems
 from collect.config.unsupported import reserved
 from collect.execute.budget import refuse_unpriced
 from collect.execute.spec import RunRequest, RunSpec
+from collect.execute.tools import RunTools, still_locked_in, tools_of
 from collect.inventory.model_builds import look_up
 from collect.plan.changes import newest_first
 from collect.plan.plan import sizes_of, trial_of
-from collect.run_folder.log import RunLog, is_begun
+from collect.run_folder.log import RunLog, is_begun, resume_command
 from collect.run_folder.stored_inputs import CASES_FILE, models_of, read_cases, verify_stored
-from collect.runners.base import now_ms
+from collect.runners.trace import now_ms
 from schemas.config.prices import Price
-from schemas.config.project import load_project_file
+from schemas.config.project import LoadedProject, load_project_file
 from schemas.errors import ConfigError, NotResumable, Problem, nearest, printable
 from schemas.run.config import RunConfig, load_run_config
 from schemas.run.result import Event
@@ -145,7 +147,8 @@ def _spec_of(
         for option, reason in reserved(model.request_options).items():
             why = f"request option `{option}` of model `{model.model_id}` {reason}"
             raise NotResumable(run_dir, f"{why}; take it out and start a new run")
-    verify_stored(run_dir, models, cases, again)
+    tools = _tools_of(run_dir, config, request, cases)
+    verify_stored(run_dir, models, cases, tools.fingerprint, again)
     with (run_dir / "plan.jsonl").open("rb") as plan:
         sizes = sizes_of(map(trial_of, plan))
     limit = request.max_cost_usd
@@ -159,7 +162,31 @@ def _spec_of(
         thresholds=config.thresholds,
         max_cost_usd=config.max_cost_usd if limit is None else limit,
         reuse=config.reuse,
+        tools=tools,
     )
+
+
+def _tools_of(
+    run_dir: Path, config: RunConfig, request: RunRequest, cases: Mapping[str, LoadedCase]
+) -> RunTools:
+    """Return what the run's tools are given: its own sandbox, and the search of this project.
+
+    Raises:
+        ConfigError: the sandbox does not hold here, or nothing may be searched.
+    """
+    command = resume_command(run_dir)
+    is_unsafe = request.unsafe_no_sandbox
+    sandbox = still_locked_in(config.sandbox, cases.values(), is_unsafe=is_unsafe, again=command)
+    tools = tools_of(
+        cases.values(), LoadedProject(), sandbox, (config.suite_id, config.suite_title)
+    )
+    if "web_search" not in tools.names:
+        return tools
+    project = load_project_file(Path.cwd())
+    hosts = frozenset(host.lower() for host in (*request.allowed_hosts, *project.allowed_hosts))
+    if problems := web_search_problems(project, hosts, tuple(cases.values())):
+        raise ConfigError(problems)
+    return replace(tools, search=project.web_search)
 
 
 def refuse_foreign_executables(run_dir: Path, models: Iterable[ResolvedModel], again: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from errno import ECONNREFUSED
 
 MAX_BODY_BYTES = 32_000_000
@@ -16,15 +17,27 @@ REFUSED = "refused"
 """The code of a connection that the machine at the other end refused: nobody listens there."""
 
 
+def causes(exc: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and all that led to it, the outermost first."""
+    while exc is not None:
+        yield exc
+        if isinstance(exc, BaseExceptionGroup):
+            for one in exc.exceptions:
+                yield from causes(one)
+        exc = exc.__cause__ or exc.__context__
+
+
+def words_of_error(exc: BaseException) -> str:
+    """Return what the outermost error says that says anything; many of httpx say nothing."""
+    return next((text for one in causes(exc) if (text := str(one))), type(exc).__name__)
+
+
 def is_refusal(exc: BaseException | None) -> bool:
     """Return whether a connection was refused; where a host has several addresses, by any."""
-    while exc is not None:
-        if isinstance(exc, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in str(exc):
-            return True
-        if isinstance(exc, BaseExceptionGroup):
-            return any(map(is_refusal, exc.exceptions))
-        exc = exc.__cause__ or exc.__context__
-    return False
+    return any(
+        isinstance(one, ConnectionRefusedError) or f"[Errno {ECONNREFUSED}]" in str(one)
+        for one in causes(exc)
+    )
 
 
 class WireError(Exception):

@@ -146,6 +146,7 @@ class Stocktaking:
             packages={
                 name: found for name in PACKAGES if (found := installed_version(name)) is not None
             },
+            sandbox=self._inputs.sandbox_version,
             ollama_list=_printed_text(models),
             ollama_models=tuple(_ollama_models(models.text)),
             ollama_store_du=_printed_text(self._output("store")),

@@ -113,7 +113,8 @@ def _tokens(
 ) -> _Tokens:
     if seen := history.get((model.model_id, case.case_id)):
         return _Tokens(seen.input_tokens, seen.output_tokens, seen.output_tokens)
-    if not RUNNERS[case.runner_type].asks_once or PROVIDERS[model.provider].adds_prompts:
+    asks_once = RUNNERS[case.runner_type].asks_once and not case.context.llm_probe.tools
+    if not asks_once or PROVIDERS[model.provider].adds_prompts:
         # An agent writes its own prompts around ours, and asks more than once.
         return _Tokens(None, 0, None)
     sent = -(-characters // CHARACTERS_PER_TOKEN)

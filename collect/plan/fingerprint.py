@@ -18,9 +18,11 @@ from pydantic import JsonValue
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.models import ROUTING_OPTIONS
 from collect.config.resolved import NO_CONTEXT, as_json
+from collect.config.tools import TOOLS, needs_sandbox
 from schemas.base import Record
 from schemas.config.case import CaseContext
-from schemas.run.config import PART_DIGITS, FingerprintParts
+from schemas.config.tools import WebSearchSettings
+from schemas.run.config import PART_DIGITS, FingerprintParts, RunSandbox
 
 SAMPLING = ("temperature", "top_p", "max_tokens")
 """Settings that change an answer; the seed enters as the one that is really sent."""
@@ -40,7 +42,7 @@ def case_hash(case: LoadedCase) -> str:
             "validator": _dumped(case.validator),
             "expected_tool_calls": list(case.expected_tool_calls),
             "turns": [as_json(turn) for turn in case.turns],
-            "tools": list(case.context.llm_probe.tools),
+            "tools": _tools(case.context),
             "runner_type": case.runner_type,
             "expected_artifact": _expected_artifact(case.context),
             "checks": [check.model_dump(mode="json") for check in case.checks],
@@ -54,6 +56,14 @@ def case_hash(case: LoadedCase) -> str:
 def _expected_artifact(context: CaseContext) -> JsonValue:
     """Return what an openclaw case expects; most cases share one context that expects nothing."""
     return _nothing() if context is NO_CONTEXT else context.openclaw.model_dump(mode="json")
+
+
+def _tools(context: CaseContext) -> JsonValue:
+    """Return what a case offers its model to call; most offer nothing."""
+    probe = context.llm_probe
+    if not probe.tools or probe.tool_choice == "auto":
+        return list(probe.tools)
+    return [*probe.tools, {"tool_choice": probe.tool_choice}]
 
 
 @cache
@@ -128,10 +138,22 @@ class SettingsParts:
         return self._shared[key]
 
 
-def tools_part(case: LoadedCase) -> str | None:
-    """Return the hash of the tools a case offers; None when it offers none."""
+def tools_part(
+    case: LoadedCase, sandbox: RunSandbox | None, search: WebSearchSettings | None
+) -> str | None:
+    """Return the hash of the tools a case offers; None when it offers none.
+
+    In it are what the model is told of them, where their commands run within which limits, and
+    where is searched; what a suite is called is no part of it, though results that name it drop.
+    """
     probe = case.context.llm_probe
-    return digest(probe.model_dump(mode="json")) if probe.tools else None
+    if not probe.tools:
+        return None
+    kinds = [TOOLS[name] for name in probe.tools]
+    shown: list[JsonValue] = [[kind.description, dict(kind.parameters)] for kind in kinds]
+    locked = sandbox if needs_sandbox(case) else None
+    searched = search if "web_search" in probe.tools else None
+    return digest([probe.model_dump(mode="json"), shown, _dumped(locked), _dumped(searched)])
 
 
 def image_part(inputs: RunInputs, case: LoadedCase) -> str | None:

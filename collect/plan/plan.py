@@ -89,7 +89,7 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             "endpoint": endpoint,
             "harness": harness,
             "model_build": model.model_build,
-            "tools": tools_part(case),
+            "tools": tools_part(case, inputs.sandbox, inputs.project.web_search),
             "agent": agent_part(inputs, case),
             "image": image_part(inputs, case),
         }

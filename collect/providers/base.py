@@ -6,6 +6,7 @@ raises only for mistakes of ours.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -19,6 +20,16 @@ NOT_READ = "not_read"
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """A tool as a model is told of it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, JsonValue]
+    """JSON Schema of its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request to a model."""
 
@@ -29,6 +40,11 @@ class Request:
     top_p: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    tools: tuple[ToolSchema, ...] = ()
+    tool_choice: str = "auto"
+    """`auto`, `none`, `required`, or the name of a tool that must be called."""
+    withholds_tools: bool = False
+    """The model has had its turns: only a text is wanted, whatever the wire needs for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +123,8 @@ class Reply(Outcome):
     """What came back from a provider."""
 
     reasoning: str = ""
+    echo: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What the server wants back of this answer as it came, where the conversation goes on."""
     requests: int = 1
     """How often the request was written: twice after a connection that was closed in between."""
     retry_after_s: float | None = None

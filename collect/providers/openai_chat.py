@@ -23,11 +23,11 @@ from typing import Any, ClassVar
 import orjson
 from pydantic import JsonValue
 
-from collect.config.resolved import as_json
 from collect.http_client import Exchange
 from collect.providers import http_reply
 from collect.providers.base import Reply, Request, ToolCall, Usage
 from collect.providers.http import END_MARKER, OverHttp, events
+from collect.providers.tool_wire import chat_message, chat_tools, joined_details
 
 MAX_USD = 1e6
 """More is no cost of an answer."""
@@ -72,12 +72,13 @@ class ToolCalls:
         self._calls: list[_Call] = []
         self._open: dict[tuple[bool, int], _Call] = {}
 
-    def add(self, piece: Any, number: int) -> None:
+    def add(self, piece: Any, number: int, *, whole: bool) -> None:
         """Take a call or a piece of one in; what is neither is passed over.
 
         Args:
             piece: an item of `tool_calls`.
             number: its place in that list, which stands in for an index left out.
+            whole: it is a call for itself, whatever it has for an index.
 
         Raises:
             Malformed: arguments that no JSON text can hold.
@@ -89,7 +90,7 @@ class ToolCalls:
         has_index = isinstance(index, int)
         call_id, name = _text(piece.get("id")) or "", _text(function.get("name")) or ""
         place = (has_index, index if isinstance(index, int) else number)
-        call = self._open.get(place)
+        call = None if whole else self._open.get(place)
         if call is None or call.is_over(call_id, name, has_index=has_index):
             call = self._open[place] = _Call()
             self._calls.append(call)
@@ -107,8 +108,8 @@ class ToolCalls:
 
 def _arguments(value: Any) -> str:
     """Return arguments, or a piece of them, as text; the API of Ollama sends the object itself."""
-    if not isinstance(value, dict):
-        return _text(value) or ""
+    if value is None or isinstance(value, str):
+        return value or ""
     try:
         return orjson.dumps(value).decode()
     except orjson.JSONEncodeError as exc:
@@ -143,6 +144,8 @@ class ChatAnswer:
     def __init__(self) -> None:
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self._reasoning_field = ""
+        self._details: list[JsonValue] = []
         self._calls = ToolCalls()
         self._failure: tuple[str | None, str | None] = (None, None)
         self._finish_reason: str | None = None
@@ -188,21 +191,24 @@ class ChatAnswer:
         self._finish_reason = _text(choice.get("finish_reason")) or self._finish_reason
         if choice.get("error") is not None:
             self._failure = http_reply.error_of(choice)
-        return self._message(inner)
+        return self._message(inner, whole=whole)
 
-    def _message(self, message: dict[str, Any]) -> bool:
+    def _message(self, message: dict[str, Any], *, whole: bool) -> bool:
         get = message.get
         text = text_of(get("content"))
         if text:
             self._text.append(text)
-        reasoning = get("reasoning_content") or get("reasoning")
-        if isinstance(reasoning, str):
-            self._reasoning.append(reasoning)
+        for name in ("reasoning_content", "reasoning"):
+            if isinstance(reasoning := get(name), str) and reasoning:
+                self.more(name, reasoning)
+                break
+        if isinstance(details := get("reasoning_details"), list):
+            self._details += details
         calls = get("tool_calls")
         if not calls:
             return bool(text)
         for number, call in enumerate(calls if isinstance(calls, list) else []):
-            self._calls.add(call, number)
+            self._calls.add(call, number, whole=whole)
         return True
 
     def more(self, name: str, text: str) -> bool:
@@ -210,15 +216,25 @@ class ChatAnswer:
         if name == "content":
             self._text.append(text)
             return bool(text)
+        self._reasoning_field = name
         self._reasoning.append(text)
         return False
+
+    def _echo(self) -> dict[str, JsonValue]:
+        """Return what a model that reasons between its calls wants to see again."""
+        if self._details:
+            return {"reasoning_details": joined_details(self._details)}
+        if self._reasoning_field:
+            return {self._reasoning_field: "".join(self._reasoning)}
+        return {}
 
     def reply(self) -> Reply:
         """Return the answer; cut short or without text it is a failure of the model."""
         reply = Reply(
             text="".join(self._text),
             reasoning="".join(self._reasoning),
-            tool_calls=self._calls.done(),
+            tool_calls=(calls := self._calls.done()),
+            echo=self._echo() if calls else {},
             finish_reason=self._finish_reason,
             served_model=self._model,
             served_provider=self._provider,
@@ -320,7 +336,7 @@ class ChatCompletions(OverHttp):
         """Return a chat completion's body."""
         body: dict[str, JsonValue] = {
             "model": self.model.model,
-            "messages": [as_json(message) for message in request.messages],
+            "messages": [chat_message(message) for message in request.messages],
         }
         settings = (
             ("temperature", request.temperature),
@@ -330,10 +346,19 @@ class ChatCompletions(OverHttp):
             ("reasoning_effort", self.model.thinking_level),
         )
         body.update({name: value for name, value in settings if value is not None})
+        if request.tools:
+            body.update(self.tools(request))
         body["stream"] = stream
         if stream:
             body["stream_options"] = {"include_usage": True}
         return body
+
+    def tools(self, request: Request) -> dict[str, JsonValue]:
+        """Return the part of the body that offers tools.
+
+        Withheld ones are left out: Ollama passes `tool_choice` over.
+        """
+        return {} if request.withholds_tools else chat_tools(request)
 
     def read_stream(self, exchange: Exchange) -> Reply:
         """Return what a stream of chunks says."""

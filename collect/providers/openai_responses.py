@@ -25,6 +25,7 @@ from collect.http_client import Exchange
 from collect.providers import http_reply
 from collect.providers.base import Prepared, Reply, Request, ToolCall
 from collect.providers.http import END_MARKER, OverHttp, events
+from collect.providers.tool_wire import response_items, response_tools
 from schemas.redact import redact
 
 REFUSALS = {
@@ -136,6 +137,8 @@ class ResponseAnswer:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
+        self._sealed: list[JsonValue] = []
+        """Reasoning that only the server can read, which it wants back beside its calls."""
         self._response: dict[str, Any] = {}
         self._status: str | None = None
 
@@ -196,7 +199,11 @@ class ResponseAnswer:
             kind = item.get("type")
             if kind == "message" and no_text:
                 self._text += _parts(item.get("content"))
-            elif kind == "reasoning" and no_reasoning:
+            elif kind == "reasoning":
+                if item.get("encrypted_content"):
+                    self._sealed.append(item)
+                if not no_reasoning:
+                    continue
                 self._reasoning += [*_parts(item.get("summary")), *_parts(item.get("content"))]
             elif kind == "function_call" and no_calls:
                 self._call(item)
@@ -215,6 +222,7 @@ class ResponseAnswer:
             text="".join(self._text),
             reasoning="".join(self._reasoning),
             tool_calls=tuple(self._calls),
+            echo={"reasoning": self._sealed} if self._sealed and self._calls else {},
             finish_reason=self._status,
             served_model=model if isinstance(model, str) else None,
             usage=http_reply.usage_of(response.get("usage"), USAGE),
@@ -322,10 +330,7 @@ class OpenAIResponses(OverHttp):
         """
         body: dict[str, JsonValue] = {
             "model": self.model.model,
-            "input": [
-                {"type": "message", "role": message["role"], "content": message["content"]}
-                for message in request.messages
-            ],
+            "input": [item for message in request.messages for item in response_items(message)],
         }
         level = self.model.thinking_level
         settings: tuple[tuple[str, JsonValue], ...] = (
@@ -335,6 +340,11 @@ class OpenAIResponses(OverHttp):
             ("reasoning", None if level is None else {"effort": level}),
         )
         body.update({name: value for name, value in settings if value is not None})
+        if request.tools and not request.withholds_tools:
+            body.update(response_tools(request))
+        if request.tools and level not in (None, "none"):
+            # what the model thought before a call is not stored there, so it is sent along
+            body["include"] = ["reasoning.encrypted_content"]
         body["store"] = False
         body["stream"] = stream
         return body

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from collect.http_client import Exchange
 from collect.providers.base import Reply, Request
 from collect.providers.openai_chat import ChatCompletions, usd_of
+from collect.providers.tool_wire import chat_tools
 
 
 class OpenRouter(ChatCompletions):
@@ -27,6 +28,16 @@ class OpenRouter(ChatCompletions):
         if (level := body.pop("reasoning_effort", None)) is not None:
             body["reasoning"] = {"effort": level}
         return body
+
+    def tools(self, request: Request) -> dict[str, JsonValue]:
+        """Return the part of the body that offers tools.
+
+        Withheld ones are named still: some upstreams refuse a conversation with calls of tools that
+        the request does not name.
+        """
+        if request.withholds_tools:
+            request = replace(request, tool_choice="none")
+        return chat_tools(request)
 
     def read_stream(self, exchange: Exchange) -> Reply:
         """Return what a stream of chunks says."""

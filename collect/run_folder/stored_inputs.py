@@ -7,7 +7,7 @@ without secrets. A run is resumed only when all of it still has the fingerprints
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import host_of, is_loopback
 from collect.config.resolved import SAME_IN_CONFIG
-from collect.plan.fingerprint import SettingsParts, case_hash, model_parts, tools_part
+from collect.plan.fingerprint import SettingsParts, case_hash, model_parts
 from schemas.config.case import CaseContext, Expectations, Rubric
 from schemas.config.checks import DeterministicCheck
 from schemas.config.validators import Validator
@@ -161,15 +161,23 @@ def models_of(config: RunConfig) -> tuple[ResolvedModel, ...]:
     )
 
 
+ToolsOf = Callable[[LoadedCase], str | None]
+"""The hash of a case's tools, with what they are given here."""
+
+
 def verify_stored(
-    run_dir: Path, models: Sequence[ResolvedModel], cases: Mapping[str, LoadedCase], again: str
+    run_dir: Path,
+    models: Sequence[ResolvedModel],
+    cases: Mapping[str, LoadedCase],
+    tools: ToolsOf,
+    again: str,
 ) -> None:
     """Check that stored cases and models are still what the run was planned with.
 
     Raises:
         NotResumable: names the cases, or the parts of the fingerprint, that differ.
     """
-    planned = _Planned(models, cases)
+    planned = _Planned(models, cases, tools)
     changed: dict[str, None] = {}
     with (run_dir / "plan.jsonl").open("rb") as plan:
         for line in plan:
@@ -187,12 +195,17 @@ def verify_stored(
 class _Planned:
     """What the stored cases and models would be planned as today."""
 
-    def __init__(self, models: Sequence[ResolvedModel], cases: Mapping[str, LoadedCase]) -> None:
+    def __init__(
+        self,
+        models: Sequence[ResolvedModel],
+        cases: Mapping[str, LoadedCase],
+        tools: ToolsOf,
+    ) -> None:
         self._models = {model.model_id: model for model in models}
         self._ends = {model.model_id: model_parts(model) for model in models}
         self._cases = cases
         self._hashes = {case_id: case_hash(case) for case_id, case in cases.items()}
-        self._tools = {case_id: tools_part(case) for case_id, case in cases.items()}
+        self._tools = {case_id: tools(case) for case_id, case in cases.items()}
         self._settings = SettingsParts()
 
     def changes(self, trial: PlannedTrial) -> Iterator[str]:

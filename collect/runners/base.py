@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -14,65 +13,9 @@ from collect.http_client.pool import CompletionQueue
 from collect.limits import Slot
 from collect.providers.base import Outcome
 from collect.runners.loop_clock import LoopClock
-from schemas.config.case import Role
+from collect.runners.tools.toolbox import Toolbox
+from collect.runners.trace import Trace, TraceObject, now_ms
 from schemas.run.config import PlannedTrial
-
-TraceObject = dict[str, JsonValue]
-"""One event of `schemas.run.trace.TraceEvent`, as the JSON object it becomes."""
-
-
-def now_ms() -> int:
-    """Return the wall clock in ms since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
-class Trace:
-    """The events of a trial in the order they happened, in the shape of `schemas.run.trace`.
-
-    Plain objects: a run makes thousands a second, and each is checked when it is read.
-    """
-
-    def __init__(self) -> None:
-        self.events: list[TraceObject] = []
-
-    def _note(self, event_type: str, **fields: JsonValue) -> None:
-        stamp: TraceObject = {
-            "sequence": len(self.events),
-            "at_ms": now_ms(),
-            "event_type": event_type,
-        }
-        self.events.append(stamp | fields)
-
-    def message(self, role: Role, content: str, name: str | None = None) -> None:
-        """Note a message that was sent or received."""
-        self._note("message", role=role, content=content, name=name)
-
-    def tool_call(self, call_id: str, name: str, arguments: str) -> None:
-        """Note a tool the model asked for."""
-        self._note("tool_call", call_id=call_id, tool_name=name, raw_arguments=arguments)
-
-    def runner(self, name: str, **detail: JsonValue) -> None:
-        """Note what the runner did."""
-        self._note("runner", name=name, detail=detail)
-
-    def tool_result(self, call_id: str, output: JsonValue, *, is_error: bool = False) -> None:
-        """Note what a tool returned."""
-        status = "error" if is_error else "success"
-        self._note("tool_result", call_id=call_id, status=status, output=output)
-
-    def retry(self, attempt: int, outcome: Outcome, wait_s: float) -> None:
-        """Note a wait before the next request."""
-        self.runner(
-            "retry_scheduled",
-            attempt=attempt,
-            failure_type=outcome.failure_type,
-            error_message=outcome.error_message,
-            wait_ms=round(wait_s * 1000),
-        )
-
-    def final_output(self, content: str) -> None:
-        """Note the text the trial is judged by."""
-        self._note("final_output", content=content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +36,8 @@ class Execution:
     clock_late_ms: int | None = None
     turns: int | None = None
     """Requests and answers of the conversation; None: the runner does not count them."""
+    tool_ms: int | None = None
+    """Wall time of tools, which is no time of the model's; None: none was called."""
     phases: dict[str, int] = field(default_factory=dict)
     """What the runner spent its time on: a name to whole ms."""
     workspace: str | None = None
@@ -106,6 +51,7 @@ class RunnerContext:
     run_dir: Path
     clock: LoopClock
     completions: CompletionQueue
+    toolbox: Toolbox = field(default_factory=Toolbox)
 
 
 class Runner(Protocol):

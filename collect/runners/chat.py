@@ -1,9 +1,10 @@
-"""Runs a case as one conversation with a model: its messages in, the final text out."""
+"""Runs a case as one conversation with a model: its messages in, tools between, a text out."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -14,8 +15,12 @@ from collect.limits import Slot, with_retries
 from collect.plan.fingerprint import seed_of
 from collect.providers import provider_of
 from collect.providers.base import NOT_READ, Outcome, Prepared, Reply, Request
-from collect.runners.base import Execution, RunnerContext, Trace, now_ms, unsent_execution
+from collect.runners.base import Execution, RunnerContext, unsent_execution
 from collect.runners.loop_clock import boot_clock_s
+from collect.runners.tools.calls import ParsedCall
+from collect.runners.tools.conversation import ToolConversation, schemas_of
+from collect.runners.trace import Trace, now_ms
+from collect.runners.turns import summed, with_tools, workspace_of
 from schemas.run.config import PlannedTrial
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
@@ -46,6 +51,8 @@ class LlmProbe:
         key = key_of(model)
         self._model = model
         self._clock = context.clock
+        self._run_dir = context.run_dir
+        self._toolbox = context.toolbox
         is_keyless = model.key_required and model.api_key_env and not key
         self._keyless = f"environment variable {model.api_key_env} is not set" if is_keyless else ""
         self._provider = provider_of(model, key or None, context.completions)
@@ -56,23 +63,50 @@ class LlmProbe:
         await self._provider.aclose()
 
     async def run(self, trial: PlannedTrial, case: LoadedCase, slot: Slot) -> Execution:
-        """Send the case's messages and return what came back."""
+        """Send the case's messages, carry out what the model calls, and return what came back."""
         if self._keyless:
             return unsent_execution(trial, case, KEYLESS, self._keyless, KEYLESS)
         trace = Trace()
         for message in case.messages:
             trace.message(message["role"], message["content"], message.get("name"))
-        prepared = self._provider.prepare(self._request(trial, case))
+        request = self._request(trial, case)
+        tools = self._tools(case, trace)
+        prepared = self._provider.prepare(request)
+        body = prepared.body
+        replies: list[Reply] = []
+        workspace, attempts = None, 0
         started_at_ms, began = now_ms(), time.perf_counter()
-        reply, attempts = await with_retries(
-            lambda: self._ask(prepared), slot, self._retries(case), trace.retry
-        )
+        try:
+            while True:
+                reply, made = await with_retries(
+                    partial(self._ask, prepared), slot, self._retries(case), trace.retry
+                )
+                attempts += made
+                replies.append(reply)
+                _note_reply(trace, reply)
+                if reply.text:
+                    trace.message("assistant", reply.text)
+                calls = _note_calls(trace, reply) if tools is None else tools.parsed(reply)
+                if tools is None or not calls or request.withholds_tools or reply.failure_type:
+                    break
+                request = await tools.next_request(request, reply, calls)
+                if tools.outage is not None:
+                    break
+                prepared = self._provider.prepare(request)
+        except BaseException:  # the trial is not recorded, and leaves nothing
+            if tools is not None:
+                await tools.drop()
+            raise
+        if tools is not None:
+            workspace = await tools.leave(self._run_dir / workspace_of(trial))
         ended_at_ms, wall = now_ms(), time.perf_counter() - began
+        reply = replies[0] if len(replies) == 1 else summed(replies)
+        if tools is not None:
+            reply = with_tools(reply, tools, is_forced=request.withholds_tools)
         if self._stood_still and not self._said_stood_still:
             self._said_stood_still = True
             reply = replace(reply, notes=(*reply.notes, STOOD_STILL))
-        _finish(trace, reply)
-        body = prepared.body
+        trace.final_output(reply.text)
         return Execution(
             trial=trial,
             case=case,
@@ -85,7 +119,18 @@ class LlmProbe:
             request={name: value for name, value in body.items() if name not in CONVERSATION},
             trace=trace.events,
             clock_late_ms=self._clock.worst_since(began),
+            turns=None if tools is None else len(replies),
+            tool_ms=None if tools is None else tools.tool_ms,
+            workspace=None if workspace is None else str(workspace.relative_to(self._run_dir)),
         )
+
+    def _tools(self, case: LoadedCase, trace: Trace) -> ToolConversation | None:
+        """Return what carries out the calls of a trial; None where its case offers no tools."""
+        if not case.context.llm_probe.tools:
+            return None
+        turns = self._model.setting("max_turns", case)
+        max_turns = turns if isinstance(turns, int) else 1
+        return ToolConversation(self._toolbox, case, max_turns, trace)
 
     async def warm_up(self) -> Outcome:
         """Ask for one token, so that the server has loaded the model before the first trial."""
@@ -123,6 +168,8 @@ class LlmProbe:
             top_p=number("top_p"),
             max_tokens=None if max_tokens is None else int(max_tokens),
             seed=seed_of(self._model, case, trial.repetition),
+            tools=schemas_of(case) if (probe := case.context.llm_probe).tools else (),
+            tool_choice=probe.tool_choice,
         )
 
 
@@ -144,8 +191,8 @@ def without_our_own(reply: Reply, stood_s: float, took_s: float) -> Reply:
     return reply
 
 
-def _finish(trace: Trace, reply: Reply) -> None:
-    """Note how the conversation ended."""
+def _note_reply(trace: Trace, reply: Reply) -> None:
+    """Note how a request ended."""
     detail: dict[str, JsonValue] = {
         "http_status": reply.http_status,
         "e2e_ms": reply.e2e_ms,
@@ -163,8 +210,10 @@ def _finish(trace: Trace, reply: Reply) -> None:
         trace.runner("provider_reply", **detail)
     if reply.reasoning:
         trace.message("assistant", reply.reasoning, name="reasoning")
+
+
+def _note_calls(trace: Trace, reply: Reply) -> list[ParsedCall]:
+    """Note the calls of an answer to which no tools were offered; none is carried out."""
     for call in reply.tool_calls:
         trace.tool_call(call.call_id, call.name, call.arguments)
-    if reply.text:
-        trace.message("assistant", reply.text)
-    trace.final_output(reply.text)
+    return []

@@ -109,13 +109,18 @@ class Message(Record):
     _one_text = exactly_one("content", "source")
 
 
-ToolName = Literal["exec_shell", "read_file", "write_file", "web_search"]
-
-
 class LlmProbeContext(Record):
     """What an llm_probe case offers the model."""
 
-    tools: tuple[ToolName, ...] = Field(default=(), description="Tools the model may call.")
+    tools: tuple[NonEmpty, ...] = Field(
+        default=(),
+        description="Tools the model may call: exec_shell, read_file, write_file, web_search.",
+    )
+    tool_choice: NonEmpty = Field(
+        default="auto",
+        description="`auto`, `none`, `required`, or one of `tools`; the last two hold for the "
+        "first request.",
+    )
     network: Literal["allow", "deny"] = Field(
         default="deny", description="Whether tools may reach the network."
     )

@@ -1,4 +1,4 @@
-"""The project file `benchlake.yaml`: thresholds, prices and hosts; all of it optional.
+"""The project file `benchlake.yaml`: thresholds, prices, hosts and tools; all of it optional.
 
 A project without one has the packaged defaults. Thresholds are where a number becomes a verdict;
 their defaults stand here and nowhere else.
@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from schemas.base import Rate, Record, SchemaVersion, require
 from schemas.config.prices import Price, PriceTable
+from schemas.config.tools import ToolSettings, WebSearchSettings
 
 Chance = Annotated[float, Field(gt=0, lt=1)]
 
@@ -78,8 +79,10 @@ class ProjectFile(Record):
         default=(), description="Looked through before the packaged prices."
     )
     allowed_hosts: tuple[Host, ...] = Field(
-        default=(), description="Hosts that may get a key of their own, as by --allow-host."
+        default=(),
+        description="Hosts that may get a key of their own, or be searched, as by --allow-host.",
     )
+    tools: ToolSettings = Field(default_factory=ToolSettings)
 
     @field_validator("prices")
     @classmethod
@@ -100,6 +103,8 @@ class LoadedProject:
     """The packaged prices behind the file's own are read when the first one is asked for."""
     allowed_hosts: tuple[str, ...] = ()
     """Lower case, sorted."""
+    web_search: WebSearchSettings | None = None
+    """Whether its host may be asked is for `collect.config.tools` to say."""
 
 
 def find_project_file(working_dir: Path) -> Path | None:
@@ -118,7 +123,7 @@ def find_project_file(working_dir: Path) -> Path | None:
 
 
 def load_project_file(working_dir: Path) -> LoadedProject:
-    """Return the project's thresholds, prices and hosts, the defaults when it has no file.
+    """Return the project's thresholds, prices, hosts and tools, the defaults without a file.
 
     Raises:
         ConfigError: every problem of the file, each with its line.
@@ -137,4 +142,5 @@ def load_project_file(working_dir: Path) -> LoadedProject:
         thresholds=content.thresholds,
         prices=PriceTable(content.prices),
         allowed_hosts=tuple(sorted(set(content.allowed_hosts))),
+        web_search=content.tools.web_search,
     )

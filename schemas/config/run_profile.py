@@ -18,6 +18,7 @@ import orjson
 from pydantic import Field
 
 from schemas.base import Count, NonEmpty, Positive, Record, SchemaVersion, Slug, Unit
+from schemas.config.sandbox import DEFAULT_SANDBOX, SandboxProfile
 
 MAX_LATE_MS = 1_000
 """How long after its limit a request that timed out may have ended."""
@@ -104,6 +105,9 @@ class RunProfile(Record):
     execution_policy: ExecutionPolicy = Field(default_factory=ExecutionPolicy)
     openclaw: OpenClawRunProfile | None = Field(
         default=None, description="Needed by suites with openclaw cases."
+    )
+    sandbox: SandboxProfile = Field(
+        default=DEFAULT_SANDBOX, description="Where commands of a model are locked in."
     )
 
 

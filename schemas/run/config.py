@@ -25,6 +25,7 @@ from schemas.config.case import Cluster
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
+from schemas.config.sandbox import SandboxLimits
 from schemas.config.suite import ContextTokens, Routing, Threads
 from schemas.errors import SchemaError
 from schemas.run.result import misfit
@@ -109,6 +110,15 @@ class Narrowed(Record):
     shard: str | None = Field(default=None, description="`i/n`: the i-th of n parts of one plan.")
 
 
+class RunSandbox(Record):
+    """Where commands of the run's models are locked in; part of the fingerprint of such cases."""
+
+    backend: str = Field(description="`none`: by --unsafe-no-sandbox.")
+    image: str | None = None
+    image_digest: str | None = None
+    limits: SandboxLimits
+
+
 class RunConfig(Record):
     """One run."""
 
@@ -145,6 +155,9 @@ class RunConfig(Record):
     judge_hash: Sha256 | None = Field(
         default=None,
         description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
+    )
+    sandbox: RunSandbox | None = Field(
+        default=None, description="Null: no case has tools that need one."
     )
     thresholds: Thresholds = Field(
         default_factory=Thresholds, description="In force: the packaged ones or benchlake.yaml's."

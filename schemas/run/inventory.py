@@ -77,6 +77,9 @@ class Inventory(Record):
     created_at: str = Field(description="UTC, ISO 8601, with Z.")
     host: Host
     packages: dict[str, str] = Field(description="Versions of benchlake and what it stands on.")
+    sandbox: str | None = Field(
+        default=None, description="Version of what locks commands in; null: no case needs it."
+    )
     ollama_list: str | CommandError
     ollama_models: tuple[OllamaModel, ...]
     ollama_store_du: str | CommandError

@@ -12,6 +12,8 @@ from schemas.errors import ConfigError, Problem
 
 LAKE = "lake"
 LOG = "results.jsonl"
+WORKSPACES = "workspaces"
+"""Files that trials have left, by model_id, case_id and repetition."""
 IMPORT_FILE = "import.json"
 """In a folder that was made of another tool's files."""
 

@@ -130,6 +130,10 @@ class Result(Record):
         description="The run's own time at the end of the trial, by a clock that nobody sets: from "
         "its first trial on, sessions of a resumed run added up.",
     )
+    tool_ms: Millis | None = Field(
+        default=None,
+        description="Wall time of the tools that the model called, beside e2e_ms; null: none was.",
+    )
 
 
 class Event(Record):

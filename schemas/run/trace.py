@@ -122,6 +122,9 @@ class ToolCallEvent(Stamped):
     tool_name: str
     raw_arguments: str
     parsed_arguments: JsonValue = None
+    repair: str | None = Field(
+        default=None, description="What was mended before the arguments could be read."
+    )
 
 
 class ToolResultEvent(Stamped):
@@ -131,6 +134,22 @@ class ToolResultEvent(Stamped):
     call_id: str
     status: Literal["success", "error"]
     output: JsonValue
+    shown: str | None = Field(
+        default=None, description="What the model read, where it is not the whole output."
+    )
+    duration_ms: Millis | None = None
+    produced_bytes: Count | None = Field(default=None, description="Before anything was cut.")
+    stored_bytes: Count | None = Field(default=None, description="Of the output, as JSON.")
+    shown_bytes: Count | None = Field(default=None, description="Of what the model read.")
+    truncated: bool | None = Field(
+        default=None, description="The model did not read all that was produced."
+    )
+    exit_code: int | None = None
+    ended_by: str | None = Field(default=None, description="`exit`, or the limit that ended it.")
+    cpu_ms: Millis | None = None
+    peak_memory_bytes: Count | None = None
+    oom_kills: Count | None = Field(default=None, description="Null: no control group of ours.")
+    throttled_ms: Millis | None = Field(default=None, description="As above.")
 
 
 class RunnerEvent(Stamped):

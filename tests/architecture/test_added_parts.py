@@ -16,6 +16,7 @@ from tests.support.analyze_cli import process
 from tests.support.endpoint import stream_of
 from tests.support.paths import ROOT
 from tests.support.project import Project
+from tests.support.tool_endpoint import ToolModel
 
 PACKAGE = ROOT / "tests" / "support" / "example_package"
 
@@ -177,6 +178,44 @@ def test_a_check_of_a_package_is_made_like_any_other(collect, analyze, tmp_path)
     done = collect("validate")
     assert f"{wrong}allowed: 'final_response_present', " in done.stdout
     assert "'shorter_than'; did you mean `shorter_than`?" in done.stdout
+
+
+def test_a_tool_of_a_package_is_called_like_any_other(collect, analyze, endpoint, tmp_path):
+    project = Project(tmp_path)
+    project.model(base_url=endpoint.base_url)
+    project.profile(runner_defaults={"retries": 0})
+    messages = [{"role": "user", "content": "Say it."}]
+    context = {"llm_probe": {"tools": ["echo"]}}
+    for case_id in ("loud", "odd"):
+        project.case(case_id, input={"messages": messages, "context": context})
+    words = [("echo", {"text": "hello"})], [("echo", {"text": ""})]
+    scripts = iter([ToolModel(words[0]), ToolModel(words[1])])
+    script = []
+
+    def each(wire, request):
+        if len(request.body["messages"]) == 1:
+            script[:] = [next(scripts)]
+        script[0](wire, request)
+
+    endpoint.script = each
+
+    done = collect("run", "--suite", "s", "--run-profile", "p")
+    assert done.returncode == 1, done.stderr
+    query = (
+        "select case_id, failure_type, error_message, tool_calls from results "
+        "join outputs using (run_id, record_no, case_id) order by case_id"
+    )
+    rows = json.loads(analyze("sql", query, "--json").out)
+    assert [row["failure_type"] for row in rows] == [None, "tool_unavailable"]
+    assert rows[1]["error_message"] == "tool `echo`: IndexError: string index out of range"
+    assert [row["tool_calls"] for row in rows] == [["echo"], []]
+    assert '"echo":"HELLO"' in endpoint.requests[1].body["messages"][2]["content"]
+
+    context["llm_probe"]["tools"] = ["ecko"]
+    project.case("slip", input={"messages": messages, "context": context})
+    said = collect("validate").stdout
+    assert "unknown tool; found `ecko`; allowed: exec_shell" in said
+    assert "echo; did you mean `echo`?" in said
 
 
 def test_a_mistake_of_a_package_costs_a_verdict_and_not_the_answer(

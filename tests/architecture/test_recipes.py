@@ -14,9 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 from analyze.charts import CHARTS
 from analyze.commands import COMMANDS
 from schemas.config.validators import Validator
-from tests.support.endpoint import Endpoint, stream_of
+from tests.support.endpoint import Endpoint
 from tests.support.paths import ROOT
 from tests.support.project import Project
+from tests.support.tool_endpoint import ToolModel
 
 pytestmark = pytest.mark.docs
 
@@ -129,7 +130,7 @@ def place(tmp_path_factory):
 def typed(place):
     """Return what each command of `TYPED` said, and the requests that the run made."""
     endpoint = Endpoint()
-    endpoint.script = lambda wire, _: wire.stream(stream_of("Yes, it is."))
+    endpoint.script = ToolModel([("word_count", {"text": "it is so"})], text="Yes, it is.")
     (place / "night.tap").write_text(TAP, encoding="utf-8")
     project = Project(place)
     model = {"model_id": "m", "provider": "mistral_chat", "requested_model": "small"}
@@ -140,6 +141,9 @@ def typed(place):
         {"check_id": "short", "declarative": SHORT["declarative"] | {"characters": 10}},
     ])  # fmt: skip
     project.case("twice", validator=STARTS, runner={"type": "self_check"})
+    counting = {"llm_probe": {"tools": ["word_count"]}}
+    messages = [{"role": "user", "content": "Count."}]
+    project.case("counted", validator=STARTS, input={"messages": messages, "context": counting})
     done = subprocess.run(
         [sys.executable, "-P", "-c", CARRIED_OUT, json.dumps(TYPED)],
         cwd=place, env=os.environ | {"PYTHONPATH": str(place), "COLUMNS": "100"},
@@ -157,15 +161,23 @@ def rows(text):
     return list(csv.reader(text.splitlines()))[1:]
 
 
-def test_a_provider_a_runner_a_validator_and_a_check_judge_a_run(typed):
+def test_a_provider_a_runner_a_tool_a_validator_and_a_check_judge_a_run(typed):
     (_, ran, answered, *_), requests = typed
 
-    assert "3 of 3 trials, 2 passed" in ran
-    assert [request.body["random_seed"] for request in requests] == [7] * 4
-    assert sorted(len(request.body["messages"]) for request in requests) == [1, 1, 1, 3]
+    assert "4 of 4 trials, 3 passed" in ran
+    assert [request.body["random_seed"] for request in requests] == [7] * 6
+    assert sorted(len(request.body["messages"]) for request in requests) == [1, 1, 1, 1, 3, 3]
+    (result,) = [
+        json.loads(message["content"])
+        for request in requests
+        for message in request.body["messages"]
+        if message["role"] == "tool"
+    ]
+    assert result == {"status": "success", "output": {"words": 3}}
     assert not any({"seed", "stream_options"} & request.body.keys() for request in requests)
     assert [row[:4] for row in rows(answered)] == [
         ["begins", "true", "0", ""],
+        ["counted", "true", "0", ""],
         ["long", "false", "1", "other_beginning want='No'"],
         ["twice", "true", "0", ""],
     ]
@@ -176,13 +188,14 @@ def test_a_column_is_in_the_log_the_lake_and_a_view(place, typed):
     log = (place / "runs" / "asked" / "results.jsonl").read_text(encoding="utf-8")
     lines = [json.loads(line) for line in log.splitlines()]
 
-    assert [row[4] for row in rows(answered)] == ["true"] * 3
+    assert [row[4] for row in rows(answered)] == ["true"] * 4
     assert all(one["wall_ms"] >= 0 for one in lines if one["record_type"] == "result")
     assert [n for n, n_whole in rows(before) if n != "0" and n_whole == "0"], "null of older rows"
 
 
 def test_a_mart_can_be_asked(typed):
-    assert rows(typed[0][4]) == [["begins", "true"], ["long", "true"], ["twice", "true"]]
+    assert [row[0] for row in rows(typed[0][4])] == ["begins", "counted", "long", "twice"]
+    assert {row[1] for row in rows(typed[0][4])} == {"true"}
 
 
 def test_a_section_stands_in_the_page(place, typed):
@@ -191,7 +204,7 @@ def test_a_section_stands_in_the_page(place, typed):
 
     assert typed[0][5] == "page.html\n"
     assert '<a href="#endings">Why answers ended</a>' in page.partition("<main")[0]
-    assert re.sub(r"<[^>]+>", " ", section).split()[-3:] == ["m", "stop", "3"]
+    assert re.sub(r"<[^>]+>", " ", section).split()[-3:] == ["m", "stop", "4"]
     assert "As the server said it" in section, "the meaning of its column"
 
 

@@ -16,6 +16,7 @@ from analyze.query.catalog import VIEWS
 from analyze.report.sections import SECTIONS, Section
 from collect.config.endpoints import PROVIDERS
 from collect.config.runners import RUNNERS
+from collect.config.tools import TOOLS
 from schemas.config.checks import CHECKS, Dimension
 from schemas.config.validators import VALIDATORS
 from schemas.output.report import RunReport
@@ -45,6 +46,18 @@ def test_a_runner_of_this_version_runs_trials_and_warms_up_where_it_says_so(name
     methods = ("run", "aclose", "warm_up")[: 3 if kind.warms_up else 2]
 
     assert all(callable(getattr(load_object(kind.opens), method)) for method in methods)
+
+
+@pytest.mark.parametrize("name", TOOLS.names)
+def test_a_tool_can_be_loaded_and_says_what_it_takes(name):
+    kind = TOOLS[name]
+    parameters = kind.parameters
+
+    assert all(callable(getattr(load_object(kind.opens), method)) for method in ("call", "aclose"))
+    assert parameters["type"] == "object"
+    assert set(parameters["required"]) <= parameters["properties"].keys()
+    assert kind.description.endswith(".")
+    assert f"| `{name}` |" in (ROOT / "docs" / "tools.md").read_text()
 
 
 @pytest.mark.parametrize("name", VALIDATORS.names)

@@ -14,6 +14,8 @@ from collect.cli import app as COLLECT
 from collect.config.agents import load_agent_file
 from collect.config.cases import load_case
 from collect.config.evaluation import load_evaluation_profile
+from collect.config.tools.web_search import place_problems
+from schemas.config.project import load_project_file
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.io.validation import parse
@@ -98,7 +100,7 @@ def test_every_link_leads_somewhere(page):
 def yaml_blocks():
     text = text_of(ROOT / "docs" / "configuration.md")
     return {
-        yaml.safe_load(block)["title"]: block
+        yaml.safe_load(block).get("title", "benchlake.yaml"): block
         for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     }
 
@@ -122,6 +124,10 @@ def test_every_yaml_block_loads_as_written(title, tmp_path):
         path.write_text(block)
         loaded = load_evaluation_profile(str(path), tmp_path)
         assert (loaded.profile.title, loaded.warnings) == (title, ())
+    elif title == "benchlake.yaml":
+        (tmp_path / title).write_text(block)
+        project = load_project_file(tmp_path)
+        assert place_problems(project, frozenset(project.allowed_hosts)) == []
     else:
         path = tmp_path / "file.yaml"
         path.write_text(block)

@@ -39,8 +39,10 @@ def ask(provider, asked, base_url, key):
 
 
 def told(reply):
-    """Return a reply as JSON; of a measured time only that it is one."""
+    """Return a reply as JSON; of a measured time only that it is one, and no empty `echo`."""
     fields = json.loads(json.dumps(dataclasses.asdict(reply)))
+    if not fields["echo"]:
+        del fields["echo"]
     for name in TIMES:
         if fields[name] is not None:
             assert type(fields[name]) is int

@@ -55,6 +55,7 @@ select
     trials.ttft_ms,
     trials.clock_late_ms,
     trials.elapsed_ms,
+    trials.tool_ms,
     trials.input_tokens,
     trials.output_tokens,
     trials.reasoning_tokens,

@@ -27,6 +27,14 @@ TALK = (
     ("message", {"role": "assistant", "content": "I should look.", "name": "reasoning"}),
     ("tool_call", {"call_id": "call_1", "tool_name": "df", "raw_arguments": '{"path": "/"}'}),
     ("tool_result", {"call_id": "call_1", "status": "success", "output": {"used": "48%"}}),
+    ("tool_call", {
+        "call_id": "call_2", "tool_name": "df", "raw_arguments": "{}", "repair": "split",
+    }),
+    ("tool_result", {
+        "call_id": "call_2", "status": "error", "output": {"used": "x" * 9}, "shown": "x...",
+        "duration_ms": 1002, "exit_code": 3, "ended_by": "time", "truncated": True,
+        "produced_bytes": 9000, "stored_bytes": 20, "shown_bytes": 4,
+    }),
     ("message", {"role": "assistant", "content": ANSWER}),
     ("final_output", {"content": ANSWER}),
 )  # fmt: skip
@@ -46,7 +54,7 @@ def talk(run):
     run.result(
         trials[0], artifact_path=first, passed=False, violation="5 words, limit 3",
         raw_output=ANSWER, attempt_count=2, tool_calls=("df",), tool_call_source="api",
-        checks=CHECKS, checks_failed=1, cost_usd=0.000123, cost_source="provider",
+        checks=CHECKS, checks_failed=1, cost_usd=0.000123, cost_source="provider", tool_ms=1002,
     )  # fmt: skip
     run.result(trials[1], artifact_path=second, raw_output="from the lake \x1b]0;x\x07")
     run.write()
@@ -77,7 +85,10 @@ def test_a_transcript_has_everything_that_was_said_and_done(talk):
         "How full\n    is the disk?", "retry_scheduled", "wait_ms 1000", "tool call  df  [call_1]",
         '{"path": "/"}', "tool result  success", '{"used": "48%"}', "assistant (reasoning)",
         "final output: the message above", "0.000123 USD, named by the provider", "usage  {",
-        "2.5s with waits and retries", "2, the last one HTTP 200",
+        "2.5s with waits and retries", "2, the last one HTTP 200", "1.0s for tools",
+        "tool call  df  [call_2]  split", "the model read:\n    x...",
+        "tool result  error  [call_2]  duration_ms 1002  produced_bytes 9000  stored_bytes 20  "
+        "shown_bytes 4  truncated true  exit_code 3  ended_by time",
     ):  # fmt: skip
         assert part in text
 

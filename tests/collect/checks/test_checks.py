@@ -1,6 +1,7 @@
 """Declarative checks: what each looks at, and how they join the verdict."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,34 @@ def test_each_kind_finds_what_it_should(trial, fields, outcome):
 
     assert (found.check_id, found.kind, found.outcome) == ("c", fields["kind"], outcome)
     assert (found.message is None) == (outcome == "passed")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raw.bin", "raw.bin is no text"),
+        ("huge.txt", "huge.txt is larger than 8,000,000 bytes"),
+        ("loop.txt", "no file loop.txt"),
+        ("a.txt", None),
+    ],
+)
+def test_a_model_does_not_escape_its_verdict_by_a_file_that_cannot_be_read(
+    trial, tmp_path, name, said
+):
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a.txt").write_text("x")
+    (workspace / "raw.bin").write_bytes(b"x\xff")
+    (workspace / "huge.txt").write_text("x" * 8_000_001)
+    (workspace / "loop.txt").symlink_to("loop.txt")
+    check = DeterministicCheck.model_validate(
+        {"check_id": "c", "declarative": {"kind": "file_contains", "path": name, "text": "x"}}
+    )
+
+    found = run_check(check, replace(trial, workspace=workspace))
+
+    assert found.outcome == ("passed" if said is None else "failed")
+    assert said is None or found.message.startswith(said)
 
 
 def test_an_empty_answer_is_no_final_response(trial):

@@ -22,6 +22,7 @@ from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.prices import Price
 from schemas.config.project import ProjectFile
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.sandbox import SandboxLimits
 from schemas.config.suite import Suite, SuiteOpenClawConfig
 from schemas.errors import ConfigError
 from tests.collect.checks.test_field_effects import CHECKED, LIMITS, PLANNED, VERDICTS, WIRE
@@ -66,20 +67,28 @@ def profile(**fields):
     return lambda project: project.profile(**fields)
 
 
-TURNS = "counts turns of tools, which are not part of this version: nothing reads it"
+TURNS = "counts turns with tools, and no case offers any: nothing reads it"
 JUDGING = "is for a judge, and judging is not part of this version: nothing reads it"
 RUNNER = "is for the openclaw runner, which is not part of this version: nothing reads it"
 PASSED = "is passed through, but nothing reads it"
 
-WARNED = {
+UNCOUNTED = {
     "ProfileSettings.max_turns": (
         profile(runner_defaults={"max_turns": 3}), "`runner_defaults.max_turns` " + TURNS),
     "max_turns for one model": (
         profile(model_overrides={"m": {"max_turns": 3}}),
         "`model_overrides.m.max_turns` " + TURNS),
     "max_turns on a suite's model": (model(max_turns=3), "`models[0].max_turns` " + TURNS),
+}  # fmt: skip
+"""What only a case with tools reads; `validate` does not know who will select which cases."""
+
+WARNED = {
     "max_turns of a case": (
-        case(runner={"type": "llm_probe", "max_turns": 3}), "`runner.max_turns` " + TURNS),
+        case(runner={"type": "llm_probe", "max_turns": 3}),
+        "`runner.max_turns` is for tools, and the case offers none"),
+    "LlmProbeContext.tool_choice": (
+        context(llm_probe={"tool_choice": "required"}),
+        "`input.context.llm_probe.tool_choice` is for tools, and the case offers none"),
     "LlmProbeContext.network": (
         context(llm_probe={"network": "allow"}),
         "`input.context.llm_probe.network` is for tools, and the case offers none"),
@@ -120,8 +129,6 @@ NO_WORKSPACE = "check `c` cannot be made: it looks into a workspace"
 
 REFUSED = {
     "RunnerConfig.type": (case(runner={"type": "openclaw"}), f"the openclaw runner {NOT_HERE}"),
-    "LlmProbeContext.tools": (
-        context(llm_probe={"tools": ["exec_shell"]}), "tools are not part of this version"),
     "DeterministicCheck.python_hook": (
         case(deterministic_checks=[HOOK]), "check `c` cannot be made: python hooks are not part"),
     "a file that is nowhere": (looks("file_exists", path="gone"), NO_WORKSPACE),
@@ -159,6 +166,17 @@ def test_what_nothing_reads_is_said_by_validate_and_by_plan_and_run(field, writt
     (one,) = [one for one in validated(written) if by_validate in one]
     assert re.search(r"\.yaml\b", one)
     (_,) = [one for one in written.load().warnings if by_run in one]
+
+
+@pytest.mark.parametrize("field", UNCOUNTED)
+def test_turns_are_said_to_count_nothing_where_no_case_offers_tools(field, written):
+    write, said = UNCOUNTED[field]
+    write(written)
+
+    (_,) = [one for one in written.load().warnings if said in one]
+
+    context(llm_probe={"tools": ["exec_shell"]})(written)
+    assert not [one for one in written.load().warnings if said in one]
 
 
 @pytest.mark.parametrize("field", REFUSED)
@@ -203,6 +221,28 @@ PROVED = {
     "CaseInput.turns": "collect/config/test_config.py::test_a_mistake_in_a_case_is_explained",
     "MessageSource.format":
         "collect/checks/test_field_effects.py::test_a_format_refuses_what_it_does_not_say",
+    **{
+        f"SandboxLimits.{name}":
+            "collect/runners/tools/test_limits.py::test_a_limit_of_the_profile_ends_what_exceeds_it"
+        for name in SandboxLimits.model_fields
+    },
+    **{
+        f"SandboxLimits.{name}":
+            "collect/runners/tools/test_limits.py::"
+            "test_one_file_and_the_processor_are_limited_by_the_kernel"
+        for name in ("file_mb", "cpu_seconds")
+    },
+    "SandboxLimits.cores":
+        "collect/sandbox/test_engine.py::test_a_command_is_held_to_its_limits",
+    **{
+        f"SandboxProfile.{name}":
+            "collect/runners/tools/test_tools_in_a_container.py::"
+            "test_tools_work_in_the_image_that_the_profile_names"
+        for name in ("backend", "image")
+    },
+    "LlmProbeContext.tools":
+        "collect/runners/tools/test_tool_trials.py::"
+        "test_what_the_tools_made_is_found_by_checks",
     "Suite.suite_id": "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
     "RunProfile.run_profile_id":
         "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
@@ -239,6 +279,15 @@ PROVED = {
         "collect/execute/test_collect_cli.py::test_plan_estimates_cost_only_where_a_price_is_known",
     "ProjectFile.allowed_hosts":
         "collect/execute/test_collect_cli.py::test_a_host_allowed_by_the_project_may_get_a_key",
+    "WebSearchSettings.url":
+        "collect/runners/tools/test_web_search.py::"
+        "test_results_are_titles_addresses_and_snippets",
+    "WebSearchSettings.max_results":
+        "collect/runners/tools/test_web_search.py::test_a_model_sees_so_many_results",
+    "WebSearchSettings.timeout_seconds":
+        "collect/runners/tools/test_web_search.py::test_the_limit_is_of_the_whole_search",
+    "WebSearchSettings.blocked":
+        "collect/runners/tools/test_web_search.py::test_the_settings_block_beside_the_suite",
     "Thresholds.ratio_margin":
         "analyze/comparison/test_compared_independently.py::"
         "test_a_comparison_is_what_plain_counting_of_the_lines_comes_to",
@@ -307,7 +356,10 @@ def test_every_field_has_its_proof():
     priced = {f"Price.{name}" for name in Price.model_fields}
     proved = {
         name
-        for table in (VERDICTS, CHECKED, WIRE, PLANNED, LIMITS, WARNED, REFUSED, PROVED, priced)
+        for table in (
+            *(VERDICTS, CHECKED, WIRE, PLANNED, LIMITS),
+            *(WARNED, UNCOUNTED, REFUSED, PROVED, priced),
+        )
         for name in table
         if re.fullmatch(r"\w+\.\w+", name)
     }
@@ -333,12 +385,12 @@ def test_the_page_names_every_field_and_no_other():
     named = {part for word in re.findall(r"`([a-z_.]+)`", prose) for part in word.split(".")}
 
     assert {name for name in named - fields - values if "_" in name.strip("_")} == NO_FIELDS
-    project_file = (ROOT / "docs" / "planning.md").read_text()
-    assert fields - set(re.findall(r"[a-z0-9_]+", text + project_file)) == set()
+    others = "".join((ROOT / "docs" / name).read_text() for name in ("planning.md", "sandbox.md"))
+    assert fields - set(re.findall(r"[a-z0-9_]+", text + others)) == set()
 
 
 NO_FIELDS = {
-    *PROVIDERS, "primary_model", "default_model", "tool_choice", "disk_report",
+    *PROVIDERS, "primary_model", "default_model", "disk_report", "not_kept",
     "hooks_disabled", "no_workspace", "objective_pass", "regex_timeout", "sandbox_missing",
     "several_numbers", "skipped_unavailable", "tool_use_success",
 } - {"openrouter", "embedded"}  # fmt: skip

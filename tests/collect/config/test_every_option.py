@@ -35,6 +35,9 @@ OPTIONS = {
         "collect/execute/test_pricing.py::test_no_trial_begins_that_may_take_the_run_above_its_limit",
     "--skip-unevaluable":
         "collect/config/test_unevaluable.py::test_what_is_skipped_has_no_verdict_and_is_named",
+    "--unsafe-no-sandbox":
+        "collect/runners/tools/test_sandbox_of_a_run.py::"
+        "test_without_a_sandbox_only_when_it_is_said",
     "--allow-host":
         "collect/execute/test_collect_cli.py::test_allow_host_lets_a_key_go_to_a_named_host",
     "doctor --allow-host":

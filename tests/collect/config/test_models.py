@@ -183,6 +183,22 @@ def test_a_cases_setting_that_a_model_cannot_be_sent_is_refused(project):
     assert project.load().models
 
 
+@pytest.mark.parametrize("option", ["tools", "tool_choice"])
+def test_tools_of_a_model_do_not_take_the_place_of_a_cases_own(project, option):
+    context = {"llm_probe": {"tools": ["exec_shell"]}}
+    project.case(input={"messages": [{"role": "user", "content": "Hi."}], "context": context})
+    project.model(request_options={option: "none", "parallel_tool_calls": False})
+
+    problem = said(project)
+
+    where = (
+        "one/test.yaml: `input.context.llm_probe.tools`: case `one` offers tools of its own, and"
+    )
+    assert f"{where} `request_options.{option}` of model `m` would take their place" in problem
+    project.case()
+    assert project.load().models
+
+
 def test_a_dialogue_is_not_for_a_cli(project):
     turns = [
         {"role": "user", "content": "Hi."},

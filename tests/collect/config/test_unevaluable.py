@@ -105,20 +105,28 @@ def test_a_check_of_a_file_beside_the_case_can_look(work):
     assert collect(work.root, "plan", *SUITE).returncode == 0
 
 
-def test_cases_whose_tools_are_not_there_are_recorded_and_not_asked(work, endpoint):
+def test_cases_whose_sandbox_is_not_there_are_recorded_and_not_asked(work, endpoint, tmp_path):
     work.case("tools", input=TOOLS, validator={"type": "exact", "value": "x"})
+    (tmp_path / "bin").mkdir()
+    path = {"PATH": str(tmp_path / "bin")}
 
-    done = collect(work.root, "run", *SUITE, "--skip-unevaluable", "--run-id", "r")
+    for command in ("plan", "run"):
+        refused = collect(work.root, command, *SUITE, **path)
+        assert refused.returncode == 2
+        assert "bubblewrap is not installed; needed by the tools of case `tools`" in refused.stderr
+        assert "apt-get install bubblewrap; or --skip-unevaluable" in refused.stderr
+
+    done = collect(work.root, "run", *SUITE, "--skip-unevaluable", "--run-id", "r", **path)
 
     assert done.returncode == 0, done.stderr
-    assert "case `tools`: skipped, no model is asked: tools are not part" in done.stderr
+    assert "case `tools`: skipped, no model is asked: bubblewrap is not installed" in done.stderr
     assert len(endpoint.requests) == 1
     by_case = {row["case_id"]: row for row in Kept(work.root / "runs" / "r").results()}
     row = by_case["tools"]
     assert (row["availability_status"], row["failure_type"], row["passed"]) == (
         "skipped_unavailable", "sandbox_missing", None,
     )  # fmt: skip
-    assert "tools are not part of this version" in row["error_message"]
+    assert "bubblewrap is not installed" in row["error_message"]
     assert (row["attempt_count"], row["error_code"]) == (0, "unevaluable")
     (group,) = json.loads((work.root / "runs/r/summary.json").read_text())["models"]
     assert (group["n_scorable"], group["coverage"], group["score_strict"]) == (2, 0.5, 0.5)
@@ -128,14 +136,15 @@ def test_cases_whose_tools_are_not_there_are_recorded_and_not_asked(work, endpoi
     assert len(endpoint.requests) == 1, "it stays as it was planned"
 
 
-def test_a_resumed_run_keeps_what_it_skipped(work, endpoint):
+def test_a_resumed_run_keeps_what_it_skipped(work, endpoint, tmp_path):
     """The flag is of the plan: a run that is gone on with has it, whatever the YAML says now."""
     work.case("tools", input=TOOLS, validator={"type": "exact", "value": "x"})
     work.case("hooked", deterministic_checks=[ANSWERED, HOOK])
     answers = endpoint.script
     endpoint.script = lambda wire, request: wire.answer({"error": {"message": "no"}}, status=503)
     work.profile(runner_defaults={"retries": 0})
-    collect(work.root, "run", *SUITE, "--skip-unevaluable", "--run-id", "r")
+    nothing = {"PATH": str(tmp_path / "nowhere")}
+    collect(work.root, "run", *SUITE, "--skip-unevaluable", "--run-id", "r", **nothing)
     endpoint.script = answers
     asked = len(endpoint.requests)
 

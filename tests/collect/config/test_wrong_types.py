@@ -122,6 +122,11 @@ WHOLE = {
             "stop_on_runner_error": True,
         },
         "openclaw": {"agent_id": "a", "image": "i", "timeout_seconds": 9, "docker_cli": "podman"},
+        "sandbox": {
+            "backend": "podman",
+            "image": "registry.example/tools:1",
+            "limits": {"command_seconds": 9, "memory_mb": 500},
+        },
     },
     EvaluationProfile: {
         "schema_version": 1,

@@ -2,17 +2,19 @@
 
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
 from collect.doctor import machine
 from collect.doctor import tools as containers
-from collect.doctor import tools as sandbox
+from collect.sandbox import engine_trouble
+from collect.sandbox import probe as sandbox
 from schemas.errors import ConfigError
 from tests.support.disk import mounted_disk
 
@@ -109,14 +111,13 @@ def test_outside_of_a_project_the_machine_is_looked_at(doctor, tmp_path, free_po
 
 
 def test_a_suite_that_a_run_would_refuse_fails(served):
-    tools = {"llm_probe": {"tools": ["exec_shell"]}}
-    message = {"role": "user", "content": "x"}
-    served.project.case("two", input={"messages": [message], "context": tools})
+    hook = {"check_id": "own", "python_hook": {"import_path": "m", "callable_name": "f"}}
+    served.project.case("two", deterministic_checks=[hook])
 
     check = served.look().one("suites")
 
     assert check["state"] == "fail"
-    assert "tools are not part of this version" in check["found"]
+    assert "python hooks are not part of this version" in check["found"]
 
 
 # ---- commands
@@ -187,15 +188,21 @@ def test_a_sandbox_that_cannot_lock_in_says_why(
     path.parent.mkdir(parents=True)
     path.write_text(f"{value}\n")
     monkeypatch.setattr(sandbox, "SYSCTL", tmp_path / "sys")
-    served.command(
-        "bwrap",
-        '[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit\n'
-        "echo 'bwrap: setting up uid map: Operation not permitted' >&2; exit 1",
-    )
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # also nobody can run what is in it
+        Path(folder).chmod(0o755)
+        bwrap = Path(folder, "bwrap")
+        bwrap.write_text(
+            "#!/bin/sh\n"
+            '[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit\n'
+            "echo 'bwrap: setting up uid map: Operation not permitted' >&2; exit 1\n"
+        )
+        bwrap.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{folder}")
 
-    check = served.look().one("sandbox", "bubblewrap")
+        check = served.look().one("sandbox", "bubblewrap")
 
     assert check["state"] == "warn"
+    assert check["details"]["version"] == "bubblewrap 0.9.0"
     assert says in check["found"]
     assert advice in check["advice"]
 
@@ -208,13 +215,22 @@ def test_the_real_sandbox_is_really_tried(served, monkeypatch):
 
     assert check["state"] in {"ok", "warn"}
     assert check["details"]["path"].endswith("bwrap")
+    assert check["details"]["version"].startswith("bubblewrap ")
+    assert "for the tools exec_shell" in check["found"]
 
 
-def test_a_sandbox_that_is_not_there_is_needed_by_nothing_yet(served):
+def test_a_sandbox_that_is_not_there_says_who_needs_it(served):
     check = served.look().all("sandbox")[0]
 
     assert check["state"] == "skip"
-    assert "nothing needs it yet" in check["found"]
+    assert check["found"].startswith("not installed; for the tools exec_shell")
+    assert check["advice"] == "apt-get install bubblewrap"
+
+    message = {"role": "user", "content": "x"}
+    context = {"llm_probe": {"tools": ["exec_shell"]}}
+    served.project.case("two", input={"messages": [message], "context": context})
+    check = served.look().all("sandbox")[0]
+    assert (check["state"], check["found"]) == ("fail", "not installed; needed by two")
 
 
 # ---- containers
@@ -241,15 +257,18 @@ def test_an_engine_that_never_answers_ends_nothing(served, monkeypatch):
 
 def test_podman_that_could_start_no_container_is_found_out(served, tmp_path, monkeypatch):
     served.command("podman", 'echo "4.3.1 crun"')
-    monkeypatch.setattr(containers, "HYBRID", tmp_path)
-    check = served.look().one("containers", "podman")
-    assert (check["state"], "runc" in check["advice"]) == ("warn", True)
+    controllers = tmp_path / "cgroup.controllers"
+    monkeypatch.setattr(engine_trouble, "HYBRID_CONTROLLERS", controllers)
+    assert served.look().one("containers", "podman")["state"] == "ok"
+    controllers.write_text("\n")
+    assert served.look().one("containers", "podman")["state"] == "ok"
 
-    monkeypatch.setattr(containers, "HYBRID", tmp_path / "none")
-    monkeypatch.setattr(containers, "PODMAN_FILES", resource.RLIM_INFINITY + 2**62)
-    limited = resource.getrlimit(resource.RLIMIT_NOFILE)[1] != resource.RLIM_INFINITY
-    expected = "warn" if limited and os.geteuid() == 0 else "ok"
-    assert served.look().one("containers", "podman")["state"] == expected
+    controllers.write_text("hugetlb\n")
+    check = served.look().one("containers", "podman")
+    assert (check["state"], check["advice"]) == ("warn", "apt-get install runc")
+
+    served.command("runc", "")
+    assert served.look().one("containers", "podman")["state"] == "ok"
 
 
 # ---- disk

@@ -178,6 +178,23 @@ def test_without_max_tokens_the_dearest_trial_so_far_is_what_one_may_cost(projec
     asyncio.run(run())
 
 
+def test_where_nothing_bounds_a_trial_and_its_cost_cannot_be_told_no_other_begins(project):
+    project.case()
+    project.model(base_url="http://127.0.0.1:9/v1")
+    inputs = project.load()
+
+    async def run():
+        spender = Spender(inputs, 1.0)
+        spender.settle(await spender.reserve(), failure_type="http_500", attempt_count=3)
+        spender.settle(await spender.reserve(), usage=Usage(raw=[{}, None]))
+        assert await spender.reserve() is None
+        free = Spender(inputs, 1.0, price=PRICE.model_copy(update={"output_usd_per_million": 0.0}))
+        free.settle(await free.reserve(), usage=Usage())
+        assert await free.reserve() == 0
+
+    asyncio.run(run())
+
+
 def test_who_waits_for_money_holds_no_place(inputs):
     async def run():
         spender = Spender(inputs, 0.01)

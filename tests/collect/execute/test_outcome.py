@@ -8,7 +8,7 @@ from collect.checks.base import Verdict
 from collect.config.resolved import LoadedCase
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
 from collect.providers.base import Reply, Usage
-from collect.runners.base import Trace
+from collect.runners.trace import Trace
 from collect.tools import tool_use
 from schemas.failures import FAILURES, classify
 from schemas.run.result import cut

@@ -191,8 +191,10 @@ PLAIN = {
 WITH_TOOLS = {
     "the tools": (put_input(context=tools("exec_shell", "read_file")), {"case", "tools"}),
     "their network": (put_input(context=tools("exec_shell", network="allow")), {"tools"}),
+    "what must be called": (
+        put_input(context=tools("exec_shell", tool_choice="required")), {"case", "tools"}),
     "RunnerSettings.max_turns": (setting("max_turns", 2), SETTINGS_ONLY),
-}
+}  # fmt: skip
 
 WITH_ROUTER = {
     "who serves": (put("model", request_options={"provider": {"only": ["a"]}}), ENDPOINT),
@@ -301,6 +303,7 @@ NAMES_ONLY = {
     "Suite.prompt_lists", "Agent.schema_version", "Agent.agent_id", "RunProfile.schema_version",
     "RunProfile.run_profile_id", "RunProfile.title", "RunProfile.runner_defaults",
     "RunProfile.model_overrides", "RunProfile.execution_policy", "RunProfile.openclaw",
+    "RunProfile.sandbox",
 }  # fmt: skip
 """Ids that name the files, and fields whose own fields have rows of their own."""
 

@@ -298,6 +298,33 @@ def test_tool_calls_of_a_whole_answer_stay_apart(endpoint, has_index):
     assert [(one.name, one.arguments) for one in reply.tool_calls] == TWO
 
 
+@pytest.mark.parametrize("call_id", [None, "same"])
+def test_tool_calls_of_a_whole_answer_are_one_each_whatever_they_share(endpoint, call_id):
+    calls = [one | {"index": 0, "id": call_id} for one in (A, B)]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    raw = LAST | {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+
+    reply = ask(endpoint, raw, stream=False)
+
+    assert [(one.name, one.arguments) for one in reply.tool_calls] == TWO
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"), [(["Oslo"], '["Oslo"]'), (7, "7"), (False, "false"), (None, "")]
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_arguments_that_are_no_object_are_kept_as_they_came(endpoint, arguments, kept, stream):
+    calls = [call("get_weather", arguments, index=0, id="a")]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    raw = LAST | {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+    if stream:
+        raw = lines(delta(content="", tool_calls=calls), delta("tool_calls"), LAST)
+
+    reply = ask(endpoint, raw, stream=stream)
+
+    assert [one.arguments for one in reply.tool_calls] == [kept]
+
+
 # ---- errors behind a status of 200
 
 ERRORS = {

@@ -10,6 +10,7 @@ import zstandard
 
 from collect.config.resolved import LoadedCase
 from collect.execute.spec import RunRequest, new_spec, run_config_of
+from collect.execute.tools import RunTools
 from collect.plan.plan import make_plan
 from collect.run_folder.log import RunLog
 from collect.run_folder.stored_inputs import (
@@ -262,8 +263,11 @@ class Begun:
         self.dir, self.inputs = run_dir, inputs
 
     def verify(self):
-        models = models_of(load_run_config(self.dir / "config.json"))
-        verify_stored(self.dir, models, read_cases(self.dir / CASES_FILE), AGAIN)
+        config = load_run_config(self.dir / "config.json")
+        cases = read_cases(self.dir / CASES_FILE)
+        verify_stored(
+            self.dir, models_of(config), cases, RunTools(sandbox=config.sandbox).fingerprint, AGAIN
+        )
 
     def edit_case(self, **change):
         raw = orjson.loads(text_of(self.dir).splitlines()[0]) | change

@@ -8,7 +8,8 @@ from collect.config.runners import RUNNERS, RunnerKind
 from collect.execute.collector import Collector
 from collect.execute.spec import RunRequest, new_spec
 from collect.providers.base import Outcome, ToolCall, Usage
-from collect.runners.base import Execution, Trace
+from collect.runners.base import Execution
+from collect.runners.trace import Trace
 from tests.golden.exchange import FOLDER
 from tests.support.analyze_cli import call
 from tests.support.forked_mirror import forked_mirrors

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from collect.config.runners import RunnerKind
 from collect.providers.base import Outcome
-from collect.runners.base import Execution, Trace, now_ms
+from collect.runners.base import Execution
+from collect.runners.trace import Trace, now_ms
 
 
 class Crew:

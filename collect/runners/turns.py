@@ -1,0 +1,85 @@
+"""What the turns of one trial come to: one outcome, whose numbers are sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from collect.providers.base import Reply, Usage
+from collect.runners.tools.conversation import ToolConversation
+from schemas.run.config import PlannedTrial
+from schemas.run.layout import WORKSPACES
+
+
+def workspace_of(trial: PlannedTrial) -> Path:
+    """Return where the files of a trial are kept, below the run's folder."""
+    return Path(WORKSPACES, trial.model_id, trial.case_id, str(trial.repetition))
+
+
+def summed(replies: Sequence[Reply]) -> Reply:
+    """Return the last answer, with the tokens, cost and time of all requests.
+
+    A sum of which one part is unknown is unknown; a request that failed without a count of its
+    tokens had none that anybody could tell of. `ttft_ms` is the first answer's (D-A8).
+    """
+    last = replies[-1]
+    counted = [
+        one.usage for one in replies if one.failure_type is None or one.usage.source is not None
+    ]
+    priced = [
+        one.cost_usd for one in replies if one.failure_type is None or one.cost_usd is not None
+    ]
+    sent = _sum(one.input_tokens for one in counted)
+    got = _sum(one.output_tokens for one in counted)
+    sources = [one.source for one in counted if one.source is not None]
+    usage = Usage(
+        input_tokens=sent,
+        output_tokens=got,
+        reasoning_tokens=_sum(one.reasoning_tokens for one in counted),
+        cached_input_tokens=_sum(one.cached_input_tokens for one in counted),
+        cache_write_tokens=_sum(one.cache_write_tokens for one in counted),
+        raw=[one.raw for one in counted],
+        source=None if sent is None and got is None else sources[0],
+    )
+    return replace(
+        last,
+        usage=usage,
+        cost_usd=None
+        if any(one is None for one in priced) or not priced
+        else sum(filter(None, priced)),
+        e2e_ms=_sum(one.e2e_ms for one in replies),
+        ttft_ms=replies[0].ttft_ms,
+        notes=tuple(dict.fromkeys(note for one in replies for note in one.notes)),
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """Return a sum; None when one of the numbers, or every one, is missing."""
+    known = list(numbers)
+    whole = [one for one in known if one is not None]
+    return sum(whole) if whole and len(whole) == len(known) else None
+
+
+def with_tools(reply: Reply, tools: ToolConversation, *, is_forced: bool) -> Reply:
+    """Return the outcome of a trial with tools: all its calls, and what kept it from a text.
+
+    Args:
+        reply: of all requests.
+        tools: of the trial.
+        is_forced: the last request asked for a text alone.
+    """
+    reply = replace(reply, tool_calls=tuple(tools.calls))
+    if tools.outage is not None:
+        return reply.failed(
+            "tool_unavailable", error_code="tool_unavailable", error_message=tools.outage
+        )
+    has_text = bool(reply.text.strip())
+    if is_forced and not has_text and reply.failure_type in (None, "empty_response"):
+        return reply.failed(
+            "max_turns_exceeded",
+            error_code="max_turns",
+            error_message=f"no text after {tools.turns} turns with tools, and none when only a "
+            "text was asked for",
+        )
+    return reply

@@ -1,0 +1,86 @@
+"""The ways to lock a command in, by the names that a run profile may have, and the way not to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from collect.sandbox.base import ENVIRONMENT, UNLOCKED, Backend, Command, Completed, Folders
+from collect.sandbox.bwrap import Bwrap, resource_limits
+from collect.sandbox.engine import Engine
+from schemas.config.sandbox import BackendName, SandboxLimits, SandboxProfile
+
+SCRIPT = r"""
+cd "$1" || exit
+shift
+"$@" 3>&-
+printf '{"exit-code": %d}\n' $? >&3
+"""
+"""For /bin/sh: runs the words behind the folder in it, and tells on `STATUS_FD` how they ended."""
+
+
+class Unlocked:
+    """Runs commands as they are, for `--unsafe-no-sandbox`; recorded as `none`.
+
+    A command may do whatever this user may, or, where this is root, whatever `nobody` may: read
+    most files of this machine, reach the network and see every process. What remains is order: it
+    begins in the workspace of its trial with an environment of ours, in which home and temporary
+    files are the trial's, and is held to its limits. Its process group ends with it; what has left
+    that group ends with it too, or with the next command that ends, whoever began it. The folders
+    are where they are on this machine, not below /workspace.
+
+    Args:
+        limits: of one command.
+    """
+
+    name = UNLOCKED
+    is_engine = False
+    environment = ENVIRONMENT
+
+    def __init__(self, limits: SandboxLimits) -> None:
+        self.limits = limits
+        self._limits = tuple(one for one in resource_limits(limits) if "nproc" not in one)
+
+    def prepare(self) -> None:
+        """Do nothing: nothing is locked in."""
+
+    def argv(self, command: Command, folders: Folders, name: str) -> list[str]:  # noqa: ARG002
+        """Return the command line; processes are counted by the helper, not for the whole user."""
+        return [
+            *("/bin/sh", "-c", SCRIPT, "sh", str(folders.workspace)),
+            *("env", f"HOME={folders.home}", f"TMPDIR={folders.tmp}"),
+            *("prlimit", *self._limits, "--"),
+            *command.argv,
+        ]
+
+    def ending(self, name: str) -> list[str] | None:  # noqa: ARG002
+        """Return nothing: the process group is ended by the helper."""
+        return None
+
+    def refusal(self, name: str, completed: Completed) -> str:  # noqa: ARG002
+        """Return nothing: how a command ended is told on `STATUS_FD`."""
+        return ""
+
+    def image_digest(self) -> str | None:
+        """Return nothing: there is no image."""
+        return None
+
+    def version(self) -> str:
+        """Return that there is none."""
+        return "not locked in"
+
+
+def _engine(profile: SandboxProfile) -> Backend:
+    assert profile.image is not None
+    return Engine(profile.backend, profile.image, profile.limits)
+
+
+BACKENDS: Mapping[BackendName, Callable[[SandboxProfile], Backend]] = {
+    "bwrap": lambda profile: Bwrap(profile.limits),
+    "podman": _engine,
+    "docker": _engine,
+}
+
+
+def backend_of(profile: SandboxProfile, *, unsafe: bool = False) -> Backend:
+    """Return what locks the commands of a run in; with `unsafe` nothing does."""
+    return Unlocked(profile.limits) if unsafe else BACKENDS[profile.backend](profile)

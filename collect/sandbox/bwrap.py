@@ -1,0 +1,174 @@
+"""Commands locked in by bubblewrap: namespaces of their own, a read-only system, three folders.
+
+It needs no rights: as root it is started by the helper, which has given those up.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from collect.sandbox.base import (
+    ENVIRONMENT,
+    HOME,
+    STATUS_FD,
+    TMP,
+    WORKSPACE,
+    Command,
+    Completed,
+    Folders,
+    SandboxError,
+)
+from collect.sandbox.scratch import ETC_FILES, USER_ID
+from schemas.config.sandbox import MB, SandboxLimits
+
+INSTALL = "apt-get install bubblewrap"
+
+NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    "--disable-userns",
+)
+
+HOSTNAME = "sandbox"
+
+SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+"""Names of the top folder that belong to /usr, as links or, on older systems, as folders."""
+
+HOST_ETC = (
+    *("ld.so.cache", "alternatives", "localtime", "mime.types", "crypto-policies"),
+    *("ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust/extracted"),
+)
+HOST_ETC_NETWORK = ("resolv.conf", "hosts")
+"""What a command sees of this machine's /etc, always and with the network; no keys are in any."""
+
+MAX_SHM_BYTES = 64_000_000
+OPEN_FILES = 1024
+
+SPARE_PROCESSES = 16
+"""Above the limit, so that what exceeds it is noticed before the kernel refuses it."""
+
+VERSION_TIMEOUT_S = 4.0
+
+
+class Bwrap:
+    """Locks commands in by bubblewrap.
+
+    Args:
+        limits: of one command.
+    """
+
+    name = "bwrap"
+    is_engine = False
+    environment = ENVIRONMENT
+
+    def __init__(self, limits: SandboxLimits) -> None:
+        self.limits = limits
+        self.path = shutil.which("bwrap")
+        self._lock = (*NAMESPACES, *_identity(), *_system(HOST_ETC))
+        self._network = tuple(_etc(HOST_ETC_NETWORK))
+        self._limits = tuple(resource_limits(limits))
+        self._devices = tuple(_devices(limits))
+
+    def prepare(self) -> None:
+        """Do nothing: bubblewrap needs no preparation."""
+
+    def argv(self, command: Command, folders: Folders, name: str) -> list[str]:  # noqa: ARG002
+        """Return the command line; the folders come last, on top of what is read-only.
+
+        Raises:
+            SandboxError: bubblewrap is not installed.
+        """
+        if self.path is None:
+            message = "bubblewrap is not installed"
+            raise SandboxError(message, INSTALL)
+        places = ((folders.workspace, WORKSPACE), (folders.home, HOME), (folders.tmp, TMP))
+        return [
+            self.path,
+            *self._lock,
+            *(("--unshare-net",) if not command.network else self._network),
+            *(word for file in ETC_FILES for word in _bound(folders.etc / file, f"/etc/{file}")),
+            *self._devices,
+            *(word for here, inside in places for word in ("--bind", str(here), inside)),
+            *("--remount-ro", "/", "--chdir", WORKSPACE, "--json-status-fd", str(STATUS_FD)),
+            *("--", "prlimit", *self._limits, "--"),
+            *command.argv,
+        ]
+
+    def ending(self, name: str) -> list[str] | None:  # noqa: ARG002
+        """Return nothing: what runs inside ends with bwrap."""
+        return None
+
+    def refusal(self, name: str, completed: Completed) -> str:  # noqa: ARG002
+        """Return nothing: that a command began is told on `STATUS_FD`."""
+        return ""
+
+    def image_digest(self) -> str | None:
+        """Return nothing: there is no image."""
+        return None
+
+    def version(self) -> str:
+        """Return what bwrap says of itself; empty when it does not run."""
+        if self.path is None:
+            return ""
+        try:
+            done = subprocess.run(
+                (self.path, "--version"),
+                capture_output=True,
+                text=True,
+                check=True,
+                env=dict(ENVIRONMENT),
+                timeout=VERSION_TIMEOUT_S,
+            )
+        except (OSError, UnicodeError, subprocess.SubprocessError):
+            return ""
+        return done.stdout.strip()
+
+
+def _identity() -> Iterator[str]:
+    yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv")
+    for name, value in ENVIRONMENT.items():
+        yield from ("--setenv", name, value)
+    yield from ("--uid", str(USER_ID), "--gid", str(USER_ID), "--hostname", HOSTNAME)
+
+
+def _system(etc: tuple[str, ...]) -> Iterator[str]:
+    """Yield what is there of this machine: programs, libraries, and a little of /etc."""
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in SYSTEM_LINKS:
+        path = f"/{name}"
+        if os.path.islink(path):  # noqa: PTH114
+            yield from ("--symlink", os.readlink(path), path)  # noqa: PTH115
+        elif os.path.isdir(path):  # noqa: PTH112
+            yield from ("--ro-bind", path, path)
+    yield from _etc(etc)
+
+
+def _etc(names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        path = Path("/etc") / name
+        if path.exists():
+            yield from _bound(path, str(path))
+
+
+def _bound(source: Path, target: str) -> tuple[str, str, str]:
+    return "--ro-bind", str(source), target
+
+
+def _devices(limits: SandboxLimits) -> Iterator[str]:
+    """Yield /proc, and a /dev in which only memory can be written, a bounded amount of it."""
+    shm = min(MAX_SHM_BYTES, limits.memory_mb * MB)
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    yield from ("--size", str(shm), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
+
+
+def resource_limits(limits: SandboxLimits) -> Iterator[str]:
+    """Yield what `prlimit` sets; memory is that of data, since node and Java reserve addresses."""
+    yield f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}"
+    yield f"--fsize={limits.file_mb * MB}"
+    yield f"--data={limits.memory_mb * MB}"
+    yield f"--nproc={limits.processes + SPARE_PROCESSES}"
+    yield f"--nofile={OPEN_FILES}"
+    yield "--core=0"

@@ -1,0 +1,84 @@
+"""What a command prints, kept and passed on: all is counted, its beginning and its end are stored.
+
+64 KB are kept of both streams together. A stream that needs less than half leaves the rest to the
+other one. Standard library only: the helper loads this.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from collect.sandbox.base import MAX_STORED_BYTES, Completed, Output
+
+HEAD_SHARE = 3 / 4
+"""Of what is kept of a stream that is cut; the rest is its end."""
+
+MAX_HEAD = int(MAX_STORED_BYTES * HEAD_SHARE)
+MAX_TAIL = MAX_STORED_BYTES - MAX_HEAD
+
+CHUNK_BYTES = 1 << 16
+
+
+class Stream:
+    """The reading end of a pipe, and what is kept of what came through.
+
+    Args:
+        handle: of the pipe; reading from it does not wait.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self.produced = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def read(self) -> bool:
+        """Take what is there, up to 64 KB; return whether more may come.
+
+        Raises:
+            BlockingIOError: nothing is there now.
+        """
+        chunk = os.read(self.handle, CHUNK_BYTES)
+        self.produced += len(chunk)
+        room = MAX_HEAD - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:] if room > 0 else chunk
+        del self._tail[:-MAX_TAIL]
+        return bool(chunk)
+
+    def kept(self, size: int) -> Output:
+        """Return at most `size` bytes of it, at most 64 KB."""
+        if self.produced <= size:
+            return Output(bytes(self._head + self._tail), self.produced)
+        head = int(size * HEAD_SHARE)
+        whole = self._head + self._tail
+        tail = whole[len(whole) - (size - head) :]
+        return Output(bytes(whole[:head] + tail), self.produced, cut_at=head)
+
+
+def shared(streams: Sequence[Stream]) -> list[Output]:
+    """Return what is kept of two streams."""
+    half = MAX_STORED_BYTES // 2
+    sizes = [max(half, MAX_STORED_BYTES - other.produced) for other in reversed(streams)]
+    return [stream.kept(size) for stream, size in zip(streams, sizes, strict=True)]
+
+
+def packed(completed: Completed) -> dict[str, Any]:
+    """Return what came of a command as JSON can hold it."""
+    content = asdict(completed)
+    for name in ("stdout", "stderr"):
+        content[name]["data"] = base64.b64encode(content[name]["data"]).decode()
+    return content
+
+
+def unpacked(content: dict[str, Any]) -> Completed:
+    """Return what came of a command, from its JSON."""
+    for name in ("stdout", "stderr"):
+        output = content[name]
+        data = base64.b64decode(output["data"])
+        content[name] = Output(data, output["produced"], output["cut_at"])
+    return Completed(**content)

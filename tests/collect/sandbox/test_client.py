@@ -1,0 +1,453 @@
+"""What the collector gets from a sandbox: answers, limits, output, copies."""
+
+import asyncio
+import hashlib
+import os
+import signal
+import stat
+import sys
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from collect.sandbox import Command, SandboxError
+from collect.sandbox.client import SLOTS_A_CORE
+from collect.sandbox.trees import Copy, copy_tree, stays_inside, usage
+from tests.support.cage import (
+    LIMITS,
+    OTHER_USER,
+    Cage,
+    files_below,
+    helper_with,
+    require_bwrap,
+    temporary_folder,
+)
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+
+
+@pytest.fixture(scope="module")
+def cage():
+    require_bwrap()
+    cage = Cage()
+    yield cage
+    cage.close()
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("script", "code", "number"),
+    [
+        ("exit 0", 0, None),
+        ("exit 1", 1, None),
+        ("exit 126", 126, None),
+        ("exit 255", 255, None),
+        ("no-such-command", 127, None),
+        ("kill -TERM $$", None, signal.SIGTERM),
+        ("kill -9 $$", None, signal.SIGKILL),
+        ("sh -c 'kill -SEGV $$'", None, signal.SIGSEGV),
+    ],
+)
+def test_how_a_command_ended(cage, script, code, number):
+    done = cage.sh(script)
+
+    assert (done.exit_code, done.signal, done.ended_by) == (code, number, "exit")
+
+
+@LINUX
+def test_a_program_that_is_not_there_is_no_fault_of_ours(cage):
+    done = cage.run("no-such-program")
+
+    assert done.exit_code == 127
+    assert b"no-such-program" in done.stderr.data
+
+
+@LINUX
+@pytest.mark.parametrize("argv", [("echo", "a\0b"), ("echo", "x" * 3_000_000)])
+def test_a_command_that_no_system_takes_is_answered(cage, argv):
+    done = cage.run(*argv)
+
+    assert (done.exit_code, done.ended_by) == (126, "exit")
+    assert done.stderr.data.startswith(b"sandbox: ")
+    assert cage.sh("true").exit_code == 0
+
+
+@LINUX
+def test_what_bwrap_refuses_is_an_error_of_ours(cage):
+    folders = cage.folders()
+    cage.call(cage.sandbox.remove(folders))
+
+    with pytest.raises(SandboxError):
+        cage.sh("true", folders)
+
+
+@LINUX
+def test_odd_words_arrive_as_they_are(cage):
+    words = ("a b", "'\"$HOME", "", "-x", "--", "日本", "\udcff", "a\nb")
+
+    done = cage.run("/bin/sh", "-c", 'printf "%s\\0" "$@"', "sh", *words)
+
+    assert done.stdout.data == b"".join(os.fsencode(word) + b"\0" for word in words)
+
+
+@LINUX
+def test_input_of_any_size_arrives(cage):
+    data = os.urandom(3_000_000)
+
+    done = cage.run("sha256sum", stdin=data)
+    nothing = cage.sh("cat; echo $?")
+
+    assert done.stdout.data.split()[0].decode() == hashlib.sha256(data).hexdigest()
+    assert nothing.stdout.data == b"0\n"
+
+
+@LINUX
+def test_the_folders_of_a_trial_stay_between_commands_and_are_its_own(cage):
+    mine, other = cage.folders(), cage.folders()
+
+    cage.sh("echo 1 > f; echo 2 > ~/f; echo 3 > /tmp/f", mine)
+    again = cage.sh("cat f ~/f /tmp/f", mine)
+    elsewhere = cage.sh("ls . ~ /tmp | grep f", other)
+
+    assert again.stdout.data == b"1\n2\n3\n"
+    assert elsewhere.stdout.data == b""
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("script", "sizes"),
+    [
+        ("head -c 100000 /dev/zero", (65_536, 0)),
+        ("head -c 100000 /dev/zero; head -c 100000 /dev/zero >&2", (32_768, 32_768)),
+        ("head -c 100000 /dev/zero; head -c 1000 /dev/zero >&2", (64_536, 1_000)),
+        ("head -c 1000 /dev/zero; head -c 100000 /dev/zero >&2", (1_000, 64_536)),
+        ("head -c 60000 /dev/zero; head -c 5536 /dev/zero >&2", (60_000, 5_536)),
+        ("head -c 65536 /dev/zero", (65_536, 0)),
+    ],
+)
+def test_two_streams_share_what_is_kept(cage, script, sizes):
+    done = cage.sh(script)
+
+    assert (len(done.stdout.data), len(done.stderr.data)) == sizes
+    for stream in (done.stdout, done.stderr):
+        assert (stream.cut_at is None) == (stream.produced == len(stream.data))
+
+
+@LINUX
+def test_the_beginning_and_the_end_are_kept(cage):
+    done = cage.sh("seq 100000")
+    whole = "".join(f"{number}\n" for number in range(1, 100_001)).encode()
+    cut = done.stdout.cut_at
+
+    assert done.stdout.produced == len(whole)
+    assert cut == 49_152
+    assert done.stdout.data[:cut] == whole[:cut]
+    assert done.stdout.data[cut:] == whole[-16_384:]
+
+
+@LINUX
+def test_more_commands_than_slots_wait_for_their_turn(cage):
+    n_slots = SLOTS_A_CORE * os.cpu_count()
+
+    async def all_of():
+        folders = await cage.sandbox.folders()
+        command = Command(argv=("sleep", "0.3"), timeout_s=5)
+        runs = (cage.sandbox.run(folders, command) for _ in range(2 * n_slots + 1))
+        return await asyncio.gather(*runs)
+
+    began = time.monotonic()
+    results = cage.call(all_of())
+
+    assert {done.exit_code for done in results} == {0}
+    assert time.monotonic() - began > 0.85, "three rounds"
+
+
+@LINUX
+def test_what_a_command_took_is_told(cage):
+    done = cage.python(
+        "import time\n"
+        "data = bytearray(b'x') * 50_000_000\n"
+        "end = time.process_time() + 0.2\n"
+        "while time.process_time() < end: pass\n"
+        "time.sleep(0.2)\n"
+    )
+
+    assert done.wall_ms > 350
+    assert 180 <= done.cpu_ms < 2_000
+    assert 50_000_000 < done.peak_memory_bytes < 150_000_000
+    assert (done.oom_kills, done.throttled_ms) == (None, None)
+
+
+@LINUX
+def test_processor_time_of_a_command_that_is_ended_is_known(cage):
+    done = cage.sh("sh -c 'while :; do :; done' & while :; do :; done", timeout_s=0.6)
+
+    assert done.ended_by == "time"
+    assert done.cpu_ms > 100
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("what", "ended_by", "hungry", "modest"),
+    [
+        (
+            "is_short_of_memory = lambda: {}",
+            "memory",
+            "data = bytearray(b'x') * 80_000_000; time.sleep(30)",
+            "time.sleep(2)",
+        ),
+        (
+            "Disk.of = classmethod(lambda *_: processes.Disk(10**12, 10**6, {}))",
+            "workspace",
+            "open('f', 'wb').write(bytes(15_000_000)); time.sleep(30)",
+            "open('f', 'wb').write(bytes(1_000_000)); time.sleep(2)",
+        ),
+    ],
+    ids=["memory", "disk"],
+)
+def test_a_machine_that_runs_short_ends_the_hungriest(what, ended_by, hungry, modest):
+    """Only how short it is is made up."""
+    require_bwrap()
+    with temporary_folder() as folder:
+        full = folder / "full"
+        both_run = "len(processes.children(os.getpid())) > 1"
+        is_full = f"(os.path.exists({str(full)!r}) and {both_run})"
+        code = f"from collect.sandbox import processes\nhelper.{what.format(is_full)}"
+        with helper_with(code):
+            cage = Cage()
+        try:
+            results = cage.call(hungriest(cage.sandbox, hungry, modest, full))
+        finally:
+            cage.close()
+
+    assert [done.ended_by for done in results] == ["exit", ended_by]
+    assert results[0].exit_code == 0
+
+
+async def hungriest(sandbox, hungry, modest, full):
+    """Return what came of both commands, of which one was too much."""
+    works = []
+    for script in (modest, hungry):
+        argv = ("/usr/bin/python3", "-c", f"import time; {script}")
+        works.append(asyncio.create_task(sandbox.run(await sandbox.folders(), Command(argv=argv))))
+    await asyncio.sleep(1)
+    full.touch()
+    return await asyncio.gather(*works)
+
+
+class Engine:
+    """A container engine as the helper knows it: a command, and one that ends what it left."""
+
+    name = "engine"
+    limits = LIMITS
+    environment: ClassVar = {"PATH": "/usr/bin:/bin", "MARK": "set"}
+    is_engine = True
+
+    def prepare(self):
+        pass
+
+    def refusal(self, name, completed):
+        return ""
+
+    def argv(self, command, folders, name):
+        return ["/bin/sh", "-c", f'cd {folders.workspace} && exec "$@"', name, *command.argv]
+
+    def ending(self, name):
+        return ["/bin/sh", "-c", f"sleep 0.3; echo {name} > {self.mark}"]
+
+    def version(self):
+        return "1"
+
+
+@LINUX
+def test_an_engine_ends_what_it_started(tmp_path):
+    engine = Engine()
+    engine.mark = tmp_path / "ended"
+    cage = Cage(backend=engine)
+    try:
+        done = cage.sh("echo $MARK; exit 3")
+        assert (done.exit_code, done.stdout.data, done.ended_by) == (3, b"set\n", "exit")
+        assert not engine.mark.exists()
+
+        late = cage.sh("echo begun; sleep 60", timeout_s=0.2)
+    finally:
+        cage.close()
+
+    assert (late.ended_by, late.stdout.data, late.cpu_ms) == ("time", b"begun\n", None)
+    assert engine.mark.read_text().startswith("benchlake-"), "it was waited for"
+
+
+@LINUX
+def test_an_engine_that_never_ends_what_it_started_is_an_error():
+    class Hanging(Engine):
+        def ending(self, name):
+            return ["/bin/sleep", "60"]
+
+    with helper_with("import collect.sandbox.running as running\nrunning.ENDING_S = 0.3"):
+        cage = Cage(backend=Hanging())
+    try:
+        with pytest.raises(SandboxError, match="/bin/sh ended without telling how"):
+            cage.sh("echo mine >&2; sleep 60", timeout_s=0.2)
+        assert cage.sh("exit 3").exit_code == 3
+    finally:
+        cage.close()
+
+
+# ---- copies
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+def copied(source, target, **limits):
+    settings = {"size": 10_000_000, "files": 1_000, "file_size": 1_000_000} | limits
+    return copy_tree(str(source), Copy(target=str(target), **settings))
+
+
+def test_nothing_makes_no_folder(source, tmp_path):
+    assert copied(source, tmp_path / "kept") is False
+    assert copied(tmp_path / "missing", tmp_path / "kept") is False
+    os.mkfifo(source / "pipe")
+    assert copied(source, tmp_path / "kept") is False
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_copy_has_plain_modes(source, tmp_path):
+    (source / "tool").write_text("x")
+    (source / "tool").chmod(0o6711)
+    (source / "text").write_text("y")
+    (source / "text").chmod(0o666)
+    (source / "in").mkdir(mode=0o777)
+    os.link(source / "text", source / "in" / "again")
+    os.mkfifo(source / "pipe")
+
+    assert copied(source, tmp_path / "kept") is True
+
+    kept = tmp_path / "kept"
+    assert files_below(kept) == {"tool": b"x", "text": b"y", "in": None, "in/again": b"y"}
+    modes = {name: stat.S_IMODE((kept / name).stat().st_mode) for name in files_below(kept)}
+    assert modes == {"tool": 0o755, "text": 0o644, "in": 0o755, "in/again": 0o644}
+    assert (kept / "in/again").stat().st_nlink == 1
+
+
+def test_a_copy_is_bounded(source, tmp_path):
+    for number in range(20):
+        (source / f"{number:02}").write_bytes(bytes(10_000))
+    with (source / "sparse").open("wb") as file:
+        file.truncate(2_000_000)
+
+    assert copied(source, tmp_path / "a", files=7) is True
+    assert copied(source, tmp_path / "b", size=55_000) is True
+    assert copied(source, tmp_path / "c") is True
+
+    assert len(files_below(tmp_path / "a")) == 7
+    assert sum(map(len, files_below(tmp_path / "b").values())) == 50_000
+    assert "sparse" not in files_below(tmp_path / "c")
+    assert copied(source, tmp_path / "d", file_size=2_000_000) is True
+    assert len(files_below(tmp_path / "d")["sparse"]) == 2_000_000
+
+
+def test_a_target_that_is_there_is_not_touched(source, tmp_path):
+    (source / "f").write_text("x")
+    (tmp_path / "kept").mkdir()
+
+    with pytest.raises(FileExistsError):
+        copied(source, tmp_path / "kept")
+
+    assert files_below(tmp_path / "kept") == {}
+
+
+def test_what_its_owner_closed_is_copied_by_a_user_without_rights(source, tmp_path):
+    (source / "closed").mkdir()
+    (source / "closed" / "in").mkdir()
+    (source / "closed" / "in" / "f").write_text("x")
+    (source / "list only").mkdir()
+    (source / "list only" / "g").write_text("y")
+    (source / "secret").write_text("z")
+    (source / "secret").chmod(0)
+    (source / "closed" / "in").chmod(0)
+    (source / "closed").chmod(0)
+    (source / "list only").chmod(0o400)
+    source.chmod(0)
+    counted = []
+
+    def work():
+        copied(source, tmp_path / "kept")
+        counted.append([*usage([str(source)], opens=True)][-1].files)
+        counted.append([*usage([str(source)], opens=False)][-1].files)
+        assert counted == [6, 0], counted
+
+    assert without_rights(work, source, tmp_path) == 0
+    source.chmod(0o700)
+    for name in ("closed", "list only"):
+        assert stat.S_IMODE((source / name).stat().st_mode) in {0, 0o400}, "put back"
+    assert files_below(tmp_path / "kept") == {
+        "closed": None, "closed/in": None, "closed/in/f": b"x",
+        "list only": None, "list only/g": b"y", "secret": b"z",
+    }  # fmt: skip
+
+
+def without_rights(work, source, folder):
+    """Do something as a user who owns the files but is not root; return the exit code."""
+    if os.geteuid() == 0:
+        for path in (folder, source, *source.rglob("*")):
+            os.chown(path, OTHER_USER, OTHER_USER)
+        for above in folder.parents:
+            if above.stat().st_uid == 0 and not above.stat().st_mode & stat.S_IXOTH:
+                above.chmod(above.stat().st_mode | 0o011)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            if os.geteuid() == 0:
+                os.setresgid(OTHER_USER, OTHER_USER, OTHER_USER)
+                os.setresuid(OTHER_USER, OTHER_USER, OTHER_USER)
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize(
+    ("link", "depth", "stays"),
+    [
+        ("f", 0, True),
+        ("d/f", 0, True),
+        ("./d//f", 0, True),
+        ("../f", 1, True),
+        ("../../f", 2, True),
+        (".", 0, True),
+        ("..", 0, False),
+        ("../f", 0, False),
+        ("../../f", 1, False),
+        ("d/../f", 0, False),
+        ("d/../../f", 1, False),
+        ("/workspace/f", 0, False),
+        ("/", 3, False),
+    ],
+)
+def test_links_that_stay(link, depth, stays):
+    assert stays_inside(link, depth) is stays
+
+
+def test_counting_goes_on_in_steps_and_closes_what_it_opened(source):
+    for number in range(1_000):
+        (source / str(number)).write_bytes(b"x")
+    before = len([*Path("/dev/fd").iterdir()])
+    counting = usage([str(source)], opens=False)
+
+    first = next(counting).files
+    assert first < 1_000
+    counting.close()
+
+    assert len([*Path("/dev/fd").iterdir()]) == before
+    last = [*usage([str(source), str(source / "missing")], opens=False)][-1]
+    assert (last.files, last.is_too_deep) == (1_000, False)
+    assert last.size >= 1_000 * 512 or Path("/dev/shm") in source.parents
