@@ -27,7 +27,12 @@ from collect.http_client import Exchange
 from collect.providers import http_reply
 from collect.providers.base import Reply, Request, ToolCall, Usage
 from collect.providers.http import END_MARKER, OverHttp, events
-from collect.providers.tool_wire import chat_message, chat_tools, joined_details
+from collect.providers.tool_wire import (
+    arguments_text,
+    chat_message,
+    chat_tools,
+    joined_details,
+)
 
 MAX_USD = 1e6
 """More is no cost of an answer."""
@@ -97,24 +102,13 @@ class ToolCalls:
         call.call_id = call.call_id or call_id
         if name != call.name:
             call.name += name
-        call.arguments += _arguments(function.get("arguments"))
+        call.arguments += arguments_text(function.get("arguments"))
 
     def done(self) -> tuple[ToolCall, ...]:
         """Return the calls that have a name."""
         return tuple(
             ToolCall(one.call_id, one.name, one.arguments) for one in self._calls if one.name
         )
-
-
-def _arguments(value: Any) -> str:
-    """Return arguments, or a piece of them, as text; the API of Ollama sends the object itself."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    try:
-        return orjson.dumps(value).decode()
-    except orjson.JSONEncodeError as exc:
-        message = f"arguments of a tool that are nested too deeply: {exc}"
-        raise http_reply.Malformed(message) from exc
 
 
 def usd_of(data: Any, name: str) -> float | None:

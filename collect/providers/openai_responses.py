@@ -25,7 +25,7 @@ from collect.http_client import Exchange
 from collect.providers import http_reply
 from collect.providers.base import Prepared, Reply, Request, ToolCall
 from collect.providers.http import END_MARKER, OverHttp, events
-from collect.providers.tool_wire import response_items, response_tools
+from collect.providers.tool_wire import arguments_text, response_items, response_tools
 from schemas.redact import redact
 
 REFUSALS = {
@@ -211,8 +211,8 @@ class ResponseAnswer:
     def _call(self, item: dict[str, Any]) -> None:
         name = _text(item.get("name"))
         if name:
-            call_id, arguments = _text(item.get("call_id")), _text(item.get("arguments"))
-            self._calls.append(ToolCall(call_id, name, arguments))
+            arguments = arguments_text(item.get("arguments"))
+            self._calls.append(ToolCall(_text(item.get("call_id")), name, arguments))
 
     def reply(self) -> Reply:
         """Return the answer; cut short or without text it is a failure of the model."""

@@ -7,10 +7,13 @@ items of their own, and the reasoning before them. What a server wants back as i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import orjson
 from pydantic import JsonValue
 
 from collect.config.resolved import WireMessage, as_json
+from collect.providers import http_reply
 from collect.providers.base import Request
 
 
@@ -51,6 +54,21 @@ def chat_tools(request: Request) -> dict[str, JsonValue]:
     elif choice != "auto":
         part["tool_choice"] = {"type": "function", "function": {"name": choice}}
     return part
+
+
+def arguments_text(value: Any) -> str:
+    """Return arguments of a call, or a piece of them, as text; some servers send the object itself.
+
+    Raises:
+        Malformed: no JSON text can hold them.
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as exc:
+        message = f"arguments of a tool that are nested too deeply: {exc}"
+        raise http_reply.Malformed(message) from exc
 
 
 def joined_details(pieces: list[JsonValue]) -> list[JsonValue]:

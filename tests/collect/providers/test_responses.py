@@ -253,6 +253,17 @@ def test_a_tool_call_without_text_is_an_answer(endpoint):
     assert reply.ttft_ms < 100 <= reply.e2e_ms
 
 
+@pytest.mark.parametrize(
+    ("arguments", "kept"), [({"a": 1}, '{"a":1}'), (["a"], '["a"]'), (7, "7"), (None, "")]
+)
+def test_arguments_that_are_no_text_are_kept_as_they_came(endpoint, arguments, kept):
+    body = response(CALL | {"arguments": arguments})
+
+    reply = ask(endpoint, answers(body), stream=False)
+
+    assert [one.arguments for one in reply.tool_calls] == [kept]
+
+
 def test_a_refusal_is_what_the_model_says(endpoint):
     reply = ask(endpoint, streams(delta("I ", "refusal"), delta("won't.", "refusal"), last()))
 
