@@ -54,6 +54,8 @@ class ModelWork:
     refused: int = 0
     """Requests that its address refused."""
     was_reached: bool = False
+    without_tools: int = 0
+    """Trials in a row that ended since a tool could do nothing."""
     runners: dict[str, Runner] = field(default_factory=dict)
     """By kind, each opened where the first trial wants it."""
 
@@ -283,10 +285,15 @@ class Executor:
             self.stop_model(work.model.model_id, why)
 
     def _learn(self, work: ModelWork, execution: Execution) -> None:
-        """Count how often the endpoint could not be reached in a row."""
+        """Count how often the endpoint could not be reached, or no tool be used, in a row."""
         if work.unreachable >= MAX_UNREACHABLE:  # given up for good, whatever comes late
             return
         outcome = execution.outcome
+        no_tool = outcome.failure_type == "tool_unavailable"
+        work.without_tools = work.without_tools + 1 if no_tool else 0
+        if work.without_tools == MAX_UNREACHABLE:  # each trial would pay for a request first
+            why = f"a tool could do nothing {MAX_UNREACHABLE} times in a row"
+            self.stop_model(work.model.model_id, f"{why}: {outcome.error_message}")
         silent = outcome.failure_type == "timeout" and not outcome.accepted
         unreachable = outcome.failure_type == "connection_error" or silent
         work.unreachable = work.unreachable + 1 if unreachable else 0

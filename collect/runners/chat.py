@@ -87,7 +87,8 @@ class LlmProbe:
                 if reply.text:
                     trace.message("assistant", reply.text)
                 calls = _note_calls(trace, reply) if tools is None else tools.parsed(reply)
-                if tools is None or not calls or request.withholds_tools or reply.failure_type:
+                is_over = request.withholds_tools or request.tool_choice == "none"
+                if tools is None or not calls or is_over or reply.failure_type:
                     break
                 request = await tools.next_request(request, reply, calls)
                 if tools.outage is not None:
@@ -102,7 +103,7 @@ class LlmProbe:
         ended_at_ms, wall = now_ms(), time.perf_counter() - began
         reply = replies[0] if len(replies) == 1 else summed(replies)
         if tools is not None:
-            reply = with_tools(reply, tools, is_forced=request.withholds_tools)
+            reply = with_tools(reply, tools, request)
         if self._stood_still and not self._said_stood_still:
             self._said_stood_still = True
             reply = replace(reply, notes=(*reply.notes, STOOD_STILL))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collect.providers.base import Reply, Usage
+from collect.providers.base import Reply, Request, Usage
 from collect.runners.tools.conversation import ToolConversation
 from schemas.run.config import PlannedTrial
 from schemas.run.layout import WORKSPACES
@@ -61,21 +61,28 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return sum(whole) if whole and len(whole) == len(known) else None
 
 
-def with_tools(reply: Reply, tools: ToolConversation, *, is_forced: bool) -> Reply:
+def with_tools(reply: Reply, tools: ToolConversation, request: Request) -> Reply:
     """Return the outcome of a trial with tools: all its calls, and what kept it from a text.
 
     Args:
         reply: of all requests.
         tools: of the trial.
-        is_forced: the last request asked for a text alone.
+        request: the last one.
     """
     reply = replace(reply, tool_calls=tuple(tools.calls))
     if tools.outage is not None:
         return reply.failed(
             "tool_unavailable", error_code="tool_unavailable", error_message=tools.outage
         )
-    has_text = bool(reply.text.strip())
-    if is_forced and not has_text and reply.failure_type in (None, "empty_response"):
+    if reply.text.strip() or reply.failure_type not in (None, "empty_response"):
+        return reply
+    if request.tool_choice == "none" and reply.tool_calls:
+        return reply.failed(
+            "tool_calls_not_supported",
+            error_code="tool_choice_none",
+            error_message="calls of tools and no text, though `tool_choice` is none",
+        )
+    if request.withholds_tools:
         return reply.failed(
             "max_turns_exceeded",
             error_code="max_turns",

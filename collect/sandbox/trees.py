@@ -175,36 +175,41 @@ def _copy(source: int, copy: Copy, target: int | None, depth: int) -> None:
     with contextlib.suppress(OSError), os.scandir(source) as entries:
         names = sorted(entry.name for entry in entries)
     made = target
-    for name in names:
-        if copy.files <= 0:
-            break
-        try:
-            facts = os.stat(name, dir_fd=source, follow_symlinks=False)
-        except OSError:
-            continue
-        kind = stat.S_IFMT(facts.st_mode)
-        if kind not in {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}:
-            continue
-        if made is None:
-            os.makedirs(copy.target, 0o755)  # noqa: PTH103 - any bytes
-            made, copy.is_made = os.open(copy.target, FOLDER), True
-        copy.files -= 1
-        if kind == stat.S_IFDIR and depth < MAX_DEPTH:
-            os.mkdir(name, 0o755, dir_fd=made)
-            with contextlib.suppress(_Unreadable), _readable(name, source) as inner:
-                below = os.open(name, FOLDER, dir_fd=made)
-                try:
-                    _copy(inner, copy, below, depth + 1)
-                finally:
-                    os.close(below)
-        elif kind == stat.S_IFLNK:
-            leads_to = os.readlink(name, dir_fd=source)
-            if stays_inside(leads_to, depth):
-                os.symlink(leads_to, name, dir_fd=made)
-        elif kind == stat.S_IFREG:
-            _copy_file(source, name, copy, made)
-    if target is None and made is not None:
-        os.close(made)
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            if copy.files <= 0:
+                break
+            try:
+                facts = os.stat(name, dir_fd=source, follow_symlinks=False)
+            except OSError:
+                continue
+            kind = stat.S_IFMT(facts.st_mode)
+            if kind not in {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK}:
+                continue
+            if made is None:
+                os.makedirs(copy.target, 0o755)  # noqa: PTH103 - any bytes
+                made, copy.is_made = os.open(copy.target, FOLDER), True
+                stack.callback(os.close, made)
+            copy.files -= 1
+            _copy_entry(source, name, copy, made, depth, kind=kind)
+
+
+def _copy_entry(source: int, name: str, copy: Copy, made: int, depth: int, *, kind: int) -> None:
+    """Copy one file, folder or link; a folder too deep down is left out."""
+    if kind == stat.S_IFDIR and depth < MAX_DEPTH:
+        os.mkdir(name, 0o755, dir_fd=made)
+        with contextlib.suppress(_Unreadable), _readable(name, source) as inner:
+            below = os.open(name, FOLDER, dir_fd=made)
+            try:
+                _copy(inner, copy, below, depth + 1)
+            finally:
+                os.close(below)
+    elif kind == stat.S_IFLNK:
+        leads_to = os.readlink(name, dir_fd=source)
+        if stays_inside(leads_to, depth):
+            os.symlink(leads_to, name, dir_fd=made)
+    elif kind == stat.S_IFREG:
+        _copy_file(source, name, copy, made)
 
 
 def stays_inside(link: str, depth: int) -> bool:

@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import orjson
+
 from collect.config.tools import TOOLS
 from collect.runners.tools.base import Tool, ToolContext, ToolResult, ToolServices, failed
 from collect.runners.tools.calls import ParsedCall, misfit
@@ -33,6 +35,7 @@ class Toolbox:
         began = time.perf_counter()
         try:
             result = await self.open(call.name).call(call.arguments, context)
+            orjson.dumps(result.output)  # a package's may hold anything
         except Exception as exc:  # noqa: BLE001 - a mistake of a tool's costs the trial its verdict
             what = f"tool `{call.name}`: {type(exc).__name__}: {exc}"
             result = replace(failed(what, "exception"), outage=what)

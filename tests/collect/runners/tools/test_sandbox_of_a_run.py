@@ -187,8 +187,8 @@ def test_a_run_that_is_ended_leaves_no_process_and_no_file(work, endpoint, scrat
     work.profile(execution_policy={"run_repetitions": 200, "max_concurrency": 8})
     run = begin(work.root, "run", *SUITE, "--run-id", "r", TMPDIR=str(scratch))
     try:
-        wait_for(lambda: len(inside(scratch)) >= 10)
-        assert list(scratch.iterdir())
+        wait_for(lambda: run.poll() is not None or len(inside(scratch)) >= 10)
+        assert run.poll() is None, run.communicate()
     finally:
         os.kill(run.pid, ends)
         if ends == signal.SIGINT:

@@ -8,6 +8,7 @@ import pytest
 
 from collect.execute.tools import locked_in
 from collect.runners.tools.base import ToolResult
+from collect.runners.tools.shell import SandboxTool
 from schemas.errors import ConfigError
 from tests.collect.execute.test_run import Made, Quiet, run_in
 from tests.support.forked_mirror import forked_mirrors, no_mirrors
@@ -501,3 +502,42 @@ def test_a_transport_that_cannot_offer_tools_is_refused_by_name(project, endpoin
     said = str(caught.value)
     assert "case `one`: `claude_code_cli` cannot offer tools to a model" in said
     assert "allowed: ollama_openai, openai_chat" in said
+
+
+def test_calls_that_nobody_wanted_are_not_carried_out(project, endpoint, make_log):
+    """Some servers pass `tool_choice` over."""
+    model = ToolModel([TOUCH])
+
+    def passes_over(wire, request):
+        assert request.body.pop("tool_choice") == "none"
+        model(wire, request)
+
+    endpoint.script = passes_over
+    offer(project, "exec_shell", probe={"tool_choice": "none"})
+
+    made = make_log()
+
+    (row,) = made.results()
+    assert (row["failure_type"], row["availability_status"]) == ("tool_calls_not_supported", "ok")
+    assert len(endpoint.requests) == 1
+    assert row["tool_ms"] is None
+    assert not (made.dir / "workspaces").exists()
+
+
+def test_a_model_is_stopped_whose_tools_can_do_nothing(project, endpoint, make_log, monkeypatch):
+    async def gone(*_):
+        message = "the sandbox's helper ended"
+        return ToolResult(output={"error": message}, is_error=True, outage=message)
+
+    monkeypatch.setattr(SandboxTool, "run", gone)
+    endpoint.script = ToolModel([TOUCH])
+    offer(project, "exec_shell")
+    project.profile(execution_policy={"run_repetitions": 9})
+
+    made = make_log()
+
+    assert [row["failure_type"] for row in made.results()] == ["tool_unavailable"] * 3
+    assert len(endpoint.requests) == 3, "each was paid for"
+    (stopped,) = [event for event in made.events() if event["event"] == "model_stopped"]
+    assert "a tool could do nothing 3 times in a row: the sandbox's helper" in stopped["detail"]
+    assert made.report.exit_code == 1
