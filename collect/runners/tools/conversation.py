@@ -111,7 +111,7 @@ class ToolConversation:
         self.outage = self.outage or result.outage
         self.tool_ms = (self.tool_ms or 0) + took_ms
         shown, stored = shown_text(result), stored_output(result)
-        is_whole = not result.is_cut and len(orjson.dumps(result.output)) <= len(shown)
+        is_whole = not result.is_cut and orjson.dumps(result.output).decode() in shown
         self._trace.tool_result(
             call.call_id,
             stored,

@@ -438,6 +438,19 @@ def test_what_a_model_said_beside_its_calls_comes_before_them(project, endpoint,
     assert kinds == ["message", "message", "tool_call", "tool_result", "message", "final_output"]
 
 
+@pytest.mark.parametrize("size", [16_200, 16_290, 16_320, 17_000])
+def test_what_the_model_did_not_read_is_said_to_the_byte(project, endpoint, make_log, size):
+    endpoint.script = model = ToolModel([("exec_shell", {"command": f"printf %{size}d 1"})])
+    offer(project, "exec_shell")
+
+    (event,) = of_type(trace_of(make_log()), "tool_result")
+
+    is_whole = len(json.loads(model.results[0])["output"]["stdout"]) == size
+    assert event.truncated is not is_whole
+    assert (event.shown is None) is is_whole
+    assert is_whole is (size < 16_290)
+
+
 def test_a_trial_with_a_command_that_takes_too_long_goes_on(project, endpoint, make_log):
     endpoint.script = model = ToolModel([("exec_shell", {"command": "echo begun; sleep 60"})])
     offer(project, "exec_shell")
