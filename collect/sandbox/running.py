@@ -41,8 +41,8 @@ ENDING_S = 20.0
 OWN_THREADS = 2
 """Of bwrap itself, outside and inside."""
 
-RESTORED_SIGNALS = (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGCHLD, signal.SIGXFSZ)
-"""What the helper ignores or handles, and a command is to find as usual."""
+RESTORED_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+"""A command is to find them as usual, whatever the helper, or `nohup` around it all, ignores."""
 
 MAX_PIPE_BYTES = 1 << 20
 """What a pipe can hold, where a command has made it as large as it may."""
