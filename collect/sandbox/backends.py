@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from collect.sandbox.base import ENVIRONMENT, UNLOCKED, Backend, Command, Completed, Folders
+from collect.sandbox.base import UNLOCKED, Backend, Command, Folders, LocalBackend
 from collect.sandbox.bwrap import Bwrap, resource_limits
 from collect.sandbox.engine import Engine
 from schemas.config.sandbox import BackendName, SandboxLimits, SandboxProfile
@@ -18,7 +18,7 @@ printf '{"exit-code": %d}\n' $? >&3
 """For /bin/sh: runs the words behind the folder in it, and tells on `STATUS_FD` how they ended."""
 
 
-class Unlocked:
+class Unlocked(LocalBackend):
     """Runs commands as they are, for `--unsafe-no-sandbox`; recorded as `none`.
 
     A command may do whatever this user may, or, where this is root, whatever `nobody` may: read
@@ -33,15 +33,10 @@ class Unlocked:
     """
 
     name = UNLOCKED
-    is_engine = False
-    environment = ENVIRONMENT
 
     def __init__(self, limits: SandboxLimits) -> None:
         self.limits = limits
         self._limits = tuple(one for one in resource_limits(limits) if "nproc" not in one)
-
-    def prepare(self) -> None:
-        """Do nothing: nothing is locked in."""
 
     def argv(self, command: Command, folders: Folders, name: str) -> list[str]:  # noqa: ARG002
         """Return the command line; processes are counted by the helper, not for the whole user."""
@@ -51,18 +46,6 @@ class Unlocked:
             *("prlimit", *self._limits, "--"),
             *command.argv,
         ]
-
-    def ending(self, name: str) -> list[str] | None:  # noqa: ARG002
-        """Return nothing: the process group is ended by the helper."""
-        return None
-
-    def refusal(self, name: str, completed: Completed) -> str:  # noqa: ARG002
-        """Return nothing: how a command ended is told on `STATUS_FD`."""
-        return ""
-
-    def image_digest(self) -> str | None:
-        """Return nothing: there is no image."""
-        return None
 
     def version(self) -> str:
         """Return that there is none."""

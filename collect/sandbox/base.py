@@ -143,3 +143,25 @@ class Backend(Protocol):
 
     def version(self) -> str:
         """Return what the inventory says of it; empty when it does not run."""
+
+
+class LocalBackend:
+    """What is the same wherever no engine is asked: a command is a child of the helper's."""
+
+    is_engine = False
+    environment = ENVIRONMENT
+
+    def prepare(self) -> None:
+        """Do nothing: there is nothing to prepare."""
+
+    def ending(self, name: str) -> list[str] | None:  # noqa: ARG002
+        """Return nothing: the helper ends the process that it started, and all ends with it."""
+        return None
+
+    def refusal(self, name: str, completed: Completed) -> str:  # noqa: ARG002
+        """Return nothing: that a command began is told on `STATUS_FD`."""
+        return ""
+
+    def image_digest(self) -> str | None:
+        """Return nothing: there is no image."""
+        return None

@@ -18,8 +18,8 @@ from collect.sandbox.base import (
     TMP,
     WORKSPACE,
     Command,
-    Completed,
     Folders,
+    LocalBackend,
     SandboxError,
 )
 from collect.sandbox.scratch import ETC_FILES, USER_ID
@@ -53,7 +53,7 @@ SPARE_PROCESSES = 16
 VERSION_TIMEOUT_S = 4.0
 
 
-class Bwrap:
+class Bwrap(LocalBackend):
     """Locks commands in by bubblewrap.
 
     Args:
@@ -61,8 +61,6 @@ class Bwrap:
     """
 
     name = "bwrap"
-    is_engine = False
-    environment = ENVIRONMENT
 
     def __init__(self, limits: SandboxLimits) -> None:
         self.limits = limits
@@ -71,9 +69,6 @@ class Bwrap:
         self._network = tuple(_etc(HOST_ETC_NETWORK))
         self._limits = tuple(resource_limits(limits))
         self._devices = tuple(_devices(limits))
-
-    def prepare(self) -> None:
-        """Do nothing: bubblewrap needs no preparation."""
 
     def argv(self, command: Command, folders: Folders, name: str) -> list[str]:  # noqa: ARG002
         """Return the command line; the folders come last, on top of what is read-only.
@@ -96,18 +91,6 @@ class Bwrap:
             *("--", "prlimit", *self._limits, "--"),
             *command.argv,
         ]
-
-    def ending(self, name: str) -> list[str] | None:  # noqa: ARG002
-        """Return nothing: what runs inside ends with bwrap."""
-        return None
-
-    def refusal(self, name: str, completed: Completed) -> str:  # noqa: ARG002
-        """Return nothing: that a command began is told on `STATUS_FD`."""
-        return ""
-
-    def image_digest(self) -> str | None:
-        """Return nothing: there is no image."""
-        return None
 
     def version(self) -> str:
         """Return what bwrap says of itself; empty when it does not run."""

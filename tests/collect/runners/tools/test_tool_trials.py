@@ -554,3 +554,17 @@ def test_a_model_is_stopped_whose_tools_can_do_nothing(project, endpoint, make_l
     (stopped,) = [event for event in made.events() if event["event"] == "model_stopped"]
     assert "a tool could do nothing 3 times in a row: the sandbox's helper" in stopped["detail"]
     assert made.report.exit_code == 1
+
+
+@pytest.mark.parametrize("network", ["allow", "deny"])
+def test_a_command_reaches_the_network_only_where_the_case_allows_it(
+    project, endpoint, make_log, network
+):
+    reach = f"exec 3<>/dev/tcp/127.0.0.1/{endpoint.port} && echo reached"
+    endpoint.script = model = ToolModel([("exec_shell", {"command": f"bash -c '{reach}'"})])
+    offer(project, "exec_shell", probe={"network": network})
+
+    make_log()
+
+    (told,) = map(json.loads, model.results)
+    assert (told["output"]["stdout"] == "reached\n") == (network == "allow"), told
