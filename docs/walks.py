@@ -100,12 +100,16 @@ def plain(line: str) -> str:
 
 def missing(step: Step, done: Typed) -> list[str]:
     """Return the lines that a page shows and a command did not print, or not in this order."""
-    printed = iter([plain(line) for line in done.lines])
-    return [
-        line
-        for line in step.shown
-        if line.strip() not in {"", LEFT_OUT} and not any(plain(line) == one for one in printed)
-    ]
+    printed = [plain(line) for line in done.lines]
+    lacking = []
+    for line in step.shown:
+        if line.strip() in {"", LEFT_OUT}:
+            continue
+        if plain(line) in printed:
+            printed = printed[printed.index(plain(line)) + 1 :]
+        else:
+            lacking.append(line)
+    return lacking
 
 
 def rewritten(page: str, results: list[Typed]) -> str:
