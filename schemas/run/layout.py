@@ -12,6 +12,8 @@ from schemas.errors import ConfigError, Problem
 
 LAKE = "lake"
 LOG = "results.jsonl"
+EVALUATIONS = "evaluations.jsonl"
+"""What was found when stored answers were looked at again."""
 WORKSPACES = "workspaces"
 """Files that trials have left, by model_id, case_id and repetition."""
 IMPORT_FILE = "import.json"

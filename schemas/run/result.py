@@ -49,6 +49,16 @@ class CheckResult(Record):
     kind: str
     outcome: CheckOutcome
     message: str | None = None
+    reason: str | None = Field(
+        default=None, description="Why it could not look, of the outcome `error`."
+    )
+    dimensions: tuple[str, ...] = Field(default=(), description="Dimensions it speaks for.")
+    check_hash: str | None = Field(
+        default=None, description="First 16 hex digits of the hash of the check, as it was made."
+    )
+    detail: str | None = Field(
+        default=None, description="What a hook returned beside its verdict, as JSON text."
+    )
 
 
 class Result(Record):

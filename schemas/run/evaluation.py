@@ -1,0 +1,41 @@
+"""A line of evaluations.jsonl: what was found when an answer that is stored was looked at again.
+
+What a run finds while it is made stands in its results. A later look never changes them: it adds a
+line here, and of the lines about one record of a trial the newest counts.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug
+from schemas.run.result import CheckResult
+
+
+class Evaluation(Record):
+    """One look at one record of a trial."""
+
+    record_type: Literal["evaluation"] = Field(
+        default="evaluation", description="Always `evaluation`."
+    )
+    run_id: str = Field(description="Run the trial belongs to.")
+    model_id: Slug = Field(description="Local name of the model.")
+    case_id: Slug = Field(description="Case that was asked.")
+    repetition: Positive = Field(description="From 1.")
+    result_no: Positive = Field(description="Line of results.jsonl that was looked at.")
+    kind: Literal["check"] = Field(description="Who looked: deterministic checks.")
+    evaluated_at_ms: EpochMillis = Field(description="Wall clock, when it was done.")
+    evaluation_profile_id: str | None = Field(
+        default=None, description="Evaluation profile in force; null: none."
+    )
+    case_hash: Sha256 = Field(description="Of the case that was asked, with the checks of now.")
+    is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
+    passed: bool | None = Field(description="The verdict by the checks of now; null: there is none.")
+    checks_passed: Count = Field(description="Deterministic checks that passed.")
+    checks_failed: Count = Field(description="Deterministic checks that failed.")
+    checks_errored: Count = Field(description="Deterministic checks that could not run.")
+    checks: tuple[CheckResult, ...] = Field(description="Each deterministic check.")
+    benchlake_version: str = Field(description="That looked.")
+    schema_version: Positive = Field(default=SCHEMA_VERSION, description="Of this line.")
