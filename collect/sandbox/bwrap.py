@@ -79,14 +79,19 @@ class Bwrap(LocalBackend):
         if self.path is None:
             message = "bubblewrap is not installed"
             raise SandboxError(message, INSTALL)
-        places = ((folders.workspace, WORKSPACE), (folders.home, HOME), (folders.tmp, TMP))
+        workspace = str(folders.workspace)
+        places = ((str(folders.home), HOME), (str(folders.tmp), TMP))
+        is_read_only = command.is_workspace_read_only
         return [
             self.path,
             *self._lock,
+            *(("--as-pid-1",) if command.is_first_process else ()),
             *(("--unshare-net",) if not command.network else self._network),
             *(word for file in ETC_FILES for word in _bound(folders.etc / file, f"/etc/{file}")),
             *self._devices,
-            *(word for here, inside in places for word in ("--bind", str(here), inside)),
+            *("--ro-bind" if is_read_only else "--bind", workspace, WORKSPACE),
+            *(word for here, inside in places for word in ("--bind", here, inside)),
+            *(word for here, inside in command.binds for word in ("--ro-bind", here, inside)),
             *("--remount-ro", "/", "--chdir", WORKSPACE, "--json-status-fd", str(STATUS_FD)),
             *("--", "prlimit", *self._limits, "--"),
             *command.argv,

@@ -80,6 +80,11 @@ class Sandbox:
         return sandbox
 
     @property
+    def backend(self) -> Backend:
+        """What locks the commands in."""
+        return self._backend
+
+    @property
     def pid(self) -> int | None:
         """The process id of the helper."""
         return self._process.pid if self._process is not None else None

@@ -165,8 +165,11 @@ class Engine:
         """Return the command line of the client; `name` is the container's.
 
         Raises:
-            SandboxError: no container can be started here.
+            SandboxError: no container can be started here, or not with what the command needs.
         """
+        if command.needs_bwrap:
+            message = f"{self.name} binds nothing, makes nothing read-only, and is the first itself"
+            raise SandboxError(message, "lock the command in by bwrap")
         places = ((folders.workspace, WORKSPACE), (folders.home, HOME), (folders.tmp, TMP))
         owner = folders.workspace.stat()
         return [

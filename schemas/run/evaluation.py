@@ -32,7 +32,9 @@ class Evaluation(Record):
     )
     case_hash: Sha256 = Field(description="Of the case that was asked, with the checks of now.")
     is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
-    passed: bool | None = Field(description="The verdict by the checks of now; null: there is none.")
+    passed: bool | None = Field(
+        description="The verdict by the checks of now; null: there is none."
+    )
     checks_passed: Count = Field(description="Deterministic checks that passed.")
     checks_failed: Count = Field(description="Deterministic checks that failed.")
     checks_errored: Count = Field(description="Deterministic checks that could not run.")
