@@ -24,6 +24,7 @@ from schemas.config.prices import NANO, Price
 from schemas.config.suite import Routing
 from schemas.redact import redact, redact_json
 from schemas.run.config import PlannedTrial
+from schemas.run.layout import SNAPSHOT
 from schemas.run.result import MAX_RAW_OUTPUT_BYTES, CheckResult, CostSource, Result, cut
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
@@ -102,7 +103,7 @@ def checks_of(execution: Execution, n_tool_calls: int, run_dir: Path) -> tuple[C
         n_tool_calls=n_tool_calls,
         status="success" if failure is None else failure.status,
         folder=execution.case.folder,
-        workspace=None if execution.workspace is None else run_dir / execution.workspace,
+        workspace=None if execution.workspace is None else run_dir / execution.workspace / SNAPSHOT,
     )
     hindered = dict(execution.case.unevaluable)
     return tuple(

@@ -41,7 +41,7 @@ class Execution:
     phases: dict[str, int] = field(default_factory=dict)
     """What the runner spent its time on: a name to whole ms."""
     workspace: str | None = None
-    """Folder of the trial's files, below the run's."""
+    """Folder of what the trial has left, below the run's; its files are in `workspace/` there."""
 
 
 @dataclass(frozen=True, slots=True)

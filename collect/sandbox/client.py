@@ -18,15 +18,18 @@ import secrets
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from collect.config.endpoints import without_secrets
-from collect.sandbox.base import Backend, Command, Completed, Folders, SandboxError
+from collect.sandbox.base import HOME, TMP, Backend, Command, Completed, Folders, SandboxError
 from collect.sandbox.output import unpacked
-from collect.sandbox.trees import Copy, copy_tree
+from collect.workspace.record import keep_workspace
+from collect.workspace.snapshot import Budget
 from schemas.config.sandbox import MB, SandboxProfile
 from schemas.errors import printable
+from schemas.run.workspace import Workspace
 
 HELPER_MODULE = "collect.sandbox.helper"
 
@@ -139,25 +142,35 @@ class Sandbox:
         }
         return {"do": "run", "job": job}
 
-    async def keep(self, folders: Folders, target: Path) -> bool:
-        """Copy what lies in the workspace into a new folder, up to the limits.
+    async def keep(
+        self, folders: Folders, target: Path, named: Sequence[str] = ()
+    ) -> Workspace | None:
+        """Copy and list what a trial has left, in a new folder, up to the limits.
 
-        Files, folders and links that stay inside; nothing runs in the workspace meanwhile.
+        Nothing of the trial runs meanwhile. All of the workspace is kept, and of /tmp and the home
+        what is named.
+
+        Args:
+            folders: of the trial.
+            target: the new folder.
+            named: absolute paths, as commands see them.
 
         Returns:
-            False where nothing is there to be kept; then no folder is made.
+            What was there; None for nothing, and then no folder is made.
 
         Raises:
             OSError: the copy cannot be written, or `target` is there already.
         """
         limits = self._limits
-        copy = Copy(
-            target=str(target),
+        budget = Budget(
             size=limits.workspace_mb * MB,
             files=limits.workspace_files,
             file_size=limits.file_mb * MB,
         )
-        return await asyncio.to_thread(copy_tree, str(folders.workspace), copy)
+        elsewhere = {TMP: folders.tmp, HOME: folders.home}
+        return await asyncio.to_thread(
+            keep_workspace, folders.workspace, target, budget, elsewhere=elsewhere, named=named
+        )
 
     async def remove(self, folders: Folders) -> None:
         """Remove the folders of a trial; raises SandboxError."""

@@ -192,5 +192,5 @@ class Artifact(Record):
         default_factory=dict, description="What the runner spent its time on."
     )
     workspace: str | None = Field(
-        default=None, description="Folder of the trial's files, below the run's."
+        default=None, description="Folder of what the trial has left, below the run's."
     )

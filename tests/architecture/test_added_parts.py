@@ -304,7 +304,7 @@ def test_a_runner_of_a_package_runs_its_cases_beside_chats(
         ("c_chat", "llm_probe", True, None), ("d_crew", "crew", True, None),
     ]  # fmt: skip
     assert len(endpoint.requests) == 4, "two to warm the model up, and one a chat"
-    assert (tmp_path / "runs/r/workspaces/m/b_crew/1/said.txt").read_text() == "HELLO."
+    assert (tmp_path / "runs/r/workspaces/m/b_crew/1/workspace/said.txt").read_text() == "HELLO."
     page = [
         " ".join(line.split()) for line in analyze("show", "r", "b_crew", "m", "1").out.splitlines()
     ]

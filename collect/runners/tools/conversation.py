@@ -23,7 +23,8 @@ from collect.runners.tools.base import ToolContext, shown_text, stored_output
 from collect.runners.tools.calls import MAX_CALLS_PER_TURN, ParsedCall, parsed_calls
 from collect.runners.tools.toolbox import Toolbox
 from collect.runners.trace import Trace
-from collect.sandbox.base import SandboxError
+from collect.sandbox.base import HOME, TMP, SandboxError
+from schemas.config.checks import DeterministicCheck
 
 FACTS = ("exit_code", "ended_by", "cpu_ms", "peak_memory_bytes", "oom_kills", "throttled_ms")
 """What the trace takes of a tool's facts; a reader of traces refuses what it does not know."""
@@ -42,6 +43,12 @@ def schemas_of(case: LoadedCase) -> tuple[ToolSchema, ...]:
     )
 
 
+def named_places(checks: Sequence[DeterministicCheck]) -> tuple[str, ...]:
+    """Return the paths in /tmp and the home, as commands see them, that checks look at."""
+    paths = (getattr(check.declarative, "path", None) for check in checks)
+    return tuple(path for path in paths if path and path.startswith((f"{TMP}/", f"{HOME}/")))
+
+
 class ToolConversation:
     """What the tools of one trial do.
 
@@ -54,6 +61,7 @@ class ToolConversation:
 
     def __init__(self, toolbox: Toolbox, case: LoadedCase, max_turns: int, trace: Trace) -> None:
         self._toolbox = toolbox
+        self._named = named_places(case.checks)
         self._offered = case.context.llm_probe.tools
         self._context = ToolContext(network=case.context.llm_probe.network == "allow")
         self._max_turns = max_turns
@@ -127,17 +135,19 @@ class ToolConversation:
         return WireMessage(role="tool", content=shown, tool_call_id=call.call_id)
 
     async def leave(self, target: Path) -> Path | None:
-        """Keep the files of the trial and let go of its folders; return where they are kept."""
+        """Keep what the trial has left and let go of its folders; return where it is kept."""
         sandbox, folders = self._toolbox.services.sandbox, self._context.folders
         if sandbox is None or folders is None:
             return None
         kept = _free(target)
         try:
-            return kept if await sandbox.keep(folders, kept) else None
+            record = await sandbox.keep(folders, kept, self._named)
         except OSError as exc:
             shutil.rmtree(kept, ignore_errors=True)
             self.outage = f"the files of the trial cannot be kept: {exc}"
             return None
+        else:
+            return None if record is None else kept
         finally:
             await self.drop()
 

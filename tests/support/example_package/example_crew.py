@@ -47,8 +47,9 @@ class Crew:
             text = message["content"].upper()
             trace.message("assistant", text)
         workspace = self._folder / trial.case_id / str(trial.repetition)
-        (self._run_dir / workspace).mkdir(parents=True)
-        (self._run_dir / workspace / "said.txt").write_text(text)
+        files = self._run_dir / workspace / "workspace"
+        files.mkdir(parents=True)
+        (files / "said.txt").write_text(text)
         return Outcome(text=text), {"turns": 1 + len(case.turns), "workspace": str(workspace)}
 
     async def aclose(self):

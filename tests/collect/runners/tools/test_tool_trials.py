@@ -101,7 +101,9 @@ def test_what_the_tools_made_is_found_by_checks(project, endpoint, make, provide
     assert told["status"] == "success"
     assert told["output"]["stdout"] == "42\n"
     assert told["output"]["returncode"] == 0
-    assert (made.dir / "workspaces/m/one/1/out/report.txt").read_text() == "sixteen bytes...\n"
+    assert (
+        made.dir / "workspaces/m/one/1/workspace/out/report.txt"
+    ).read_text() == "sixteen bytes...\n"
     assert made.report.exit_code == 0
 
 
@@ -288,7 +290,9 @@ def test_a_provider_that_stops_answering_leaves_a_trial_without_a_verdict(
     (row,) = made.results()
     assert (row["failure_type"], row["passed"], row["e2e_ms"]) == ("http_500", None, None)
     assert (row["input_tokens"], row["output_tokens"]) == (7, 3), "of the turn that was answered"
-    assert (made.dir / "workspaces/m/one/1/made/by_shell").exists(), "what it made is kept"
+    assert (made.dir / "workspaces/m/one/1/workspace/made/by_shell").exists(), (
+        "what it made is kept"
+    )
 
 
 def test_tokens_of_which_a_turn_says_nothing_are_unknown_and_counted_by_nobody(
@@ -497,8 +501,10 @@ def test_trials_do_not_see_each_others_files(project, endpoint, make_log):
     assert len(seen) == 3
     for told in map(json.loads, seen):
         assert not {"x", "y", "z"} & set(told["output"]["stdout"].split())
-    kept = sorted(str(path.relative_to(made.dir)) for path in made.dir.glob("workspaces/*/*/*/*"))
-    assert kept == [f"workspaces/m/one/{number}/x" for number in (1, 2, 3)]
+    kept = sorted(
+        str(path.relative_to(made.dir)) for path in made.dir.glob("workspaces/*/*/*/workspace/*")
+    )
+    assert kept == [f"workspaces/m/one/{number}/workspace/x" for number in (1, 2, 3)]
 
 
 # ---- what cannot be offered
