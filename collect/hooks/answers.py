@@ -170,7 +170,8 @@ def _content(stdout: Output) -> dict[str, Any]:
         message = "no JSON object"
         raise NoAnswer(message)
     if "error" in content:
-        is_known = content["error"] in FROM_INSIDE and isinstance(content.get("message"), str)
+        words = (content["error"], content.get("message"))
+        is_known = all(isinstance(word, str) for word in words) and words[0] in FROM_INSIDE
         fields = {"error", "message"}
     else:
         is_known = "passed" in content and all(

@@ -40,7 +40,7 @@ ENUMERATED = frozenset({"status", "event_type", "role", "runner_type", "artifact
 ESCAPES = {ord('"'): '\\"', ord("\\"): "\\\\", **{code: f"\\u{code:04x}" for code in range(32)}}
 
 MAX_DEPTH = 100
-PR_SET_DUMPABLE = 4
+PR_SET_DUMPABLE, SIGINT = 4, 2
 
 VARIABLE, COROUTINE, ASYNC_GENERATOR = 0x04, 0x80, 0x200
 """Flags of the code of a function: it has `*args`, it is `async`."""
@@ -136,11 +136,14 @@ def private_channel() -> int:
     """Return the handle for the answer, and close what the hook could mistake for it.
 
     A process that is not dumpable is hidden from others of its user: nobody opens its handles, or
-    reads what it was asked.
+    reads what it was asked. The first process gets no signal from inside but those it handles, and
+    Python would handle one.
     """
     import ctypes  # noqa: PLC0415 - nothing else needs it
 
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    library = ctypes.CDLL(None)
+    library.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    library.signal(SIGINT, None)
     channel = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

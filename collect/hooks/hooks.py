@@ -7,6 +7,7 @@ copies, and can write nowhere but to a home and a folder for temporary files tha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import marshal
 import py_compile
 import tempfile
@@ -148,12 +149,13 @@ class Hooks:
             return error_of(check, "sandbox_missing", message)
 
     async def aclose(self) -> None:
-        """Remove the copies of cases, and what runs hooks."""
+        """Remove the copies of cases, and what runs hooks; a sandbox that is gone has done so."""
         staged = await asyncio.gather(*self._cases.values(), return_exceptions=True)
         folders = [one for one in (self._program, *staged) if isinstance(one, Folders)]
         self._cases, self._program = {}, None
         for one in folders:
-            if self._sandbox is not None:
+            assert self._sandbox is not None
+            with contextlib.suppress(SandboxError):
                 await self._sandbox.remove(one)
 
     @property

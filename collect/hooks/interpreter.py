@@ -78,6 +78,8 @@ class Python:
             NotImportable: there is no such package, or it lies where no hook may look.
         """
         top = import_path.partition(".")[0]
+        if top in sys.stdlib_module_names:
+            return self
         try:
             spec = importlib.util.find_spec(top)
         except (ImportError, ValueError, AttributeError) as exc:

@@ -5,14 +5,16 @@ import hashlib
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from collect.sandbox import Command, SandboxError
+from collect.sandbox import Command, Folders, SandboxError
 from collect.sandbox.client import SLOTS_A_CORE
+from collect.sandbox.engine import Engine as Containers
 from collect.sandbox.trees import usage
 from tests.support.cage import (
     LIMITS,
@@ -142,6 +144,61 @@ def test_the_beginning_and_the_end_are_kept(cage):
     assert cut == 49_152
     assert done.stdout.data[:cut] == whole[:cut]
     assert done.stdout.data[cut:] == whole[-16_384:]
+
+
+@LINUX
+def test_what_is_bound_is_read_and_never_written(cage):
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        here = Path(name)
+        here.chmod(0o755)
+        (here / "file").write_text("bound")
+        script = "cat /here/deep/file; echo x > /here/deep/file; echo x > /here/new; pwd"
+        done = cage.sh(script, binds=((str(here), "/here/deep"),))
+        assert [path.name for path in here.iterdir()] == ["file"]
+        assert (here / "file").read_text() == "bound"
+
+    assert done.stdout.data == b"bound/workspace\n"
+    assert done.stderr.data.count(b"Read-only file system") == 2
+
+
+@LINUX
+def test_a_workspace_may_be_read_only(cage):
+    folders = cage.folders()
+    cage.sh("echo left > file", folders)
+
+    done = cage.sh(
+        "cat file; echo x > file; rm -f file; for d in ~ /tmp; do echo x > $d/f && cat $d/f; done",
+        folders,
+        is_workspace_read_only=True,
+    )
+    again = cage.sh("echo x > file && cat file", folders)
+
+    assert (done.stdout.data, again.stdout.data) == (b"left\nx\nx\n", b"x\n")
+
+
+@LINUX
+def test_the_first_process_is_ended_by_none_that_it_began(cage):
+    script = "echo $$; sh -c 'kill -9 1; kill -9 $PPID'; sleep 60 & echo there; exit 3"
+
+    done = cage.sh(script, is_first_process=True)
+    other = cage.sh(script)
+
+    assert (done.stdout.data, done.exit_code, done.ended_by) == (b"1\nthere\n", 3, "exit")
+    assert other.signal == signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"binds": (("/usr", "/x"),)}, {"is_workspace_read_only": True}, {"is_first_process": True}],
+)
+def test_a_container_engine_refuses_what_it_cannot_do(facts, tmp_path):
+    engine = Containers("docker", "image:1", LIMITS)
+    folders = Folders(tmp_path, tmp_path, tmp_path)
+
+    with pytest.raises(SandboxError, match="docker binds nothing") as caught:
+        engine.argv(Command(argv=("true",), **facts), folders, "name")
+
+    assert "bwrap" in caught.value.advice
 
 
 @LINUX
