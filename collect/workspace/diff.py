@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 
@@ -110,8 +110,8 @@ def _change(kind: str, was: WorkspaceEntry | None, now: WorkspaceEntry | None) -
 class _Budget:
     """What may still be read and compared."""
 
-    size: int = MAX_READ_BYTES
-    work: Work = field(default_factory=Work)
+    size: int
+    work: Work
     is_cut: bool = False
     """Something was too much."""
 
@@ -142,7 +142,7 @@ def unified(
         max_bytes: of the text as UTF-8.
     """
     trees = None if before is None else Tree(before), Tree(after)
-    budget = _Budget()
+    budget = _Budget(MAX_READ_BYTES, Work())
     shown: list[str] = []
     room = max_bytes - len(END)
     for line in chain.from_iterable(_section(change, *trees, budget) for change in changes):

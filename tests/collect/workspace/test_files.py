@@ -205,14 +205,16 @@ def test_a_file_that_grows_while_it_is_read_ends(root):
             while not is_over.is_set():
                 file.write(b"y" * 100_000)
                 file.flush()
-                if file.tell() > 200_000_000:
+                if file.tell() > 5_000_000:
                     file.truncate(1)
 
     thread = threading.Thread(target=grow)
     thread.start()
     ends = set()
     try:
-        for _ in range(50):
+        for number in range(100_000):
+            if number > 50 and len(ends) > 1:
+                break
             try:
                 ends.add(len(Tree(root).content("grows", 1_000_000)) <= 1_000_000)
             except Unreadable as exc:
@@ -220,7 +222,7 @@ def test_a_file_that_grows_while_it_is_read_ends(root):
     finally:
         is_over.set()
         thread.join()
-    assert ends - {True} == {"grows is larger than 1,000,000 bytes"}
+    assert ends == {True, "grows is larger than 1,000,000 bytes"}
 
 
 @ROOT_ALONE
