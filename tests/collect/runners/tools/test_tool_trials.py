@@ -9,7 +9,9 @@ import pytest
 from collect.execute.tools import locked_in
 from collect.runners.tools.base import ToolResult
 from collect.runners.tools.shell import SandboxTool
+from schemas.base import read_stored
 from schemas.errors import ConfigError
+from schemas.run.workspace import Workspace
 from tests.collect.execute.test_run import Made, Quiet, run_in
 from tests.support.forked_mirror import forked_mirrors, no_mirrors
 from tests.support.kept_run import Kept
@@ -24,10 +26,10 @@ WRITE = ("write_file", {"path": "out/report.txt", "content": "sixteen bytes...\n
 TOUCH = ("exec_shell", {"command": "mkdir -p made && echo 42 > made/by_shell && cat made/by_shell"})
 
 
-def run(project, endpoint, tmp_path, monkeypatch, mirrors, **model):
+def run(project, endpoint, tmp_path, monkeypatch, mirrors, *, skip=False, **model):
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-test")
     project.model(**{"base_url": endpoint.base_url} | model)
-    inputs = locked_in(project.load(), is_unsafe=False, skip_unevaluable=False)
+    inputs = locked_in(project.load(skip=skip), is_unsafe=False, skip_unevaluable=skip)
     screen = Quiet()
     run_dir = tmp_path / "runs" / "r"
     report = run_in(run_dir, inputs, screen, mirrors=mirrors)
@@ -505,6 +507,50 @@ def test_trials_do_not_see_each_others_files(project, endpoint, make_log):
         str(path.relative_to(made.dir)) for path in made.dir.glob("workspaces/*/*/*/workspace/*")
     )
     assert kept == [f"workspaces/m/one/{number}/workspace/x" for number in (1, 2, 3)]
+
+
+def test_what_checks_name_outside_the_workspace_is_kept_beside_it(project, endpoint, make_log):
+    command = "echo 1 > f; echo 2 > /tmp/z; mkdir ~/d; echo 3 > ~/d/y; touch /tmp/other ~/other"
+    endpoint.script = ToolModel([("exec_shell", {"command": command})])
+    offer(
+        project, "exec_shell",
+        checks=[
+            {"kind": "file_exists", "path": "f"},
+            {"kind": "file_contains", "path": "/tmp/z", "text": "2"},
+            {"kind": "path_exists", "path": "/home/agent/d"},
+            {"kind": "path_exists", "path": "/etc/passwd"},
+            {"kind": "final_response_present"},
+        ],
+    )  # fmt: skip
+
+    made = make_log(skip=True)
+
+    kept = made.dir / "workspaces/m/one/1"
+    files = {path.relative_to(kept).as_posix() for path in kept.rglob("*") if path.is_file()}
+    assert files == {"workspace/f", "tmp/z", "home/d/y", "workspace.json", "workspace.diff"}
+    record = read_stored(Workspace, kept / "workspace.json")
+    assert [entry.path for entry in record.entries] == [
+        "/home/agent/d", "/home/agent/d/y", "/tmp/z", "f",
+    ]  # fmt: skip
+    trial = Kept(made.dir).artifact(made.results()[0])
+    assert trial.workspace == "workspaces/m/one/1"
+
+
+def test_a_trial_whose_folder_is_there_has_another_one(project, endpoint, make_log, tmp_path):
+    """As after a trial that was cut off while its files were copied."""
+    model = ToolModel([TOUCH])
+
+    def script(wire, request):
+        (tmp_path / "runs/r/workspaces/m/one/1").mkdir(parents=True, exist_ok=True)
+        model(wire, request)
+
+    endpoint.script = script
+    offer(project, "exec_shell")
+
+    made = make_log()
+
+    assert (made.dir / "workspaces/m/one/1-2/workspace/made/by_shell").exists()
+    assert Kept(made.dir).artifact(made.results()[0]).workspace == "workspaces/m/one/1-2"
 
 
 # ---- what cannot be offered
