@@ -42,6 +42,7 @@ from schemas.output.summary import GroupSummary, RunSummary
 from schemas.registry import Registry
 from schemas.run.alias import Aliases
 from schemas.run.config import PlannedTrial, RunConfig
+from schemas.run.evaluation import Evaluation
 from schemas.run.import_record import ImportRecord
 from schemas.run.inventory import Inventory
 from schemas.run.result import Event, Result
@@ -70,6 +71,7 @@ PUBLISHED: dict[str, Any] = {
     "config": RunConfig,
     "doctor": DoctorReport,
     "evaluation_profile": EvaluationProfile,
+    "evaluation": Evaluation,
     "event": Event,
     "flaky": Flaky,
     "gate": GateResult,

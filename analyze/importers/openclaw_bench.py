@@ -260,7 +260,7 @@ def _written(target: Path, *, is_new: bool, findings: tuple[Finding, ...] = ()) 
     """Return what a run has: results, which events are none of, and lines that are passed over."""
     whole = read_whole(target, imported=True)
     told = [warning("line_skipped", "", problem) for problem in whole.problems]
-    if torn := whole.log_stat.size - whole.coverage.end:
+    if torn := whole.results.stat.size - whole.results.coverage.end:
         message = f"{LOG} ends in a torn line of {counted(torn, 'byte')}, which is left out"
         told.append(warning("torn_line", "", message))
     n_trials = whole.tables["results"].num_rows

@@ -1,16 +1,17 @@
-"""`collect restore`: a run's log and plan again, from what the lake and the traces hold of them.
+"""`collect restore`: a run's logs and plan again, from what the lake and the traces hold of them.
 
-Where the log and the lake hold the same record, the line of the log is used, byte for byte. The old
+Where a log and the lake hold the same record, the line of the log is used, byte for byte. The old
 log is never lost: unless the new file begins with it, it is kept beside it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from collect.run_folder.log import ARTIFACTS, PLAN, lock_run, require_own_run, r
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, display_path, printable
 from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own
-from schemas.lake import Lake, LakeLog, lake_of
-from schemas.run.layout import LOG
-from schemas.run.result import LineError, cut, loose_content_of, parse_line
+from schemas.lake import Lake, LakeLines, lake_of
+from schemas.run.evaluation import Evaluation, parse_evaluation
+from schemas.run.layout import EVALUATIONS, LOG
+from schemas.run.result import Event, LineError, Result, cut, loose_content_of, parse_line
 from schemas.run.trace import REFERENCE, frames, whole_frame
 
 LOCK_WAIT_S = 60.0
@@ -39,6 +41,11 @@ ADVICE = "nothing was changed; make room, then try again"
 
 RESULT = b'{"record_type":"result"'
 """Begins a line of a result: events of two runs may well be the same."""
+
+EVALUATION = b'{"record_type":"evaluation"'
+
+Parse = Callable[[bytes], Result | Event | Evaluation]
+"""Takes a line; raises LineError where it is no record."""
 
 Trial = tuple[str, str, int]
 """(model_id, case_id, repetition)."""
@@ -56,6 +63,9 @@ class Restored:
     lines_kept: int = 0
     """That the log as found had."""
     lines_from_lake: int = 0
+    evaluations: int = 0
+    """Lines of evaluations.jsonl, now."""
+    evaluations_from_lake: int = 0
     texts_from_traces: int = 0
     """Answers of lines from the lake whose text only their trace had."""
     plan_lines: int = 0
@@ -103,7 +113,10 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
         traces = _Traces(run_dir, held)
         stored = lake.read_log(config.run_id, traces.text)
         found = _read(run_dir, LOG)
-        log = _Log(found, stored, config.run_id)
+        log = _Log(found, stored, partial(_record, config.run_id, parse_line), RESULT)
+        found_looks = _read(run_dir, EVALUATIONS)
+        look_of = partial(_record, config.run_id, parse_evaluation)
+        looks = _Log(found_looks, stored.evaluations, look_of, EVALUATION)
         plan = _read(run_dir, PLAN)
         is_short = plan.count(b"\n") < config.n_planned
         has_plan = len(stored.plan) >= config.n_planned
@@ -112,6 +125,8 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
             new[PLAN] = plan, b"".join(stored.plan)
         if not found.startswith(log.content):
             new[LOG] = found, log.content
+        if not found_looks.startswith(looks.content):
+            new[EVALUATIONS] = found_looks, looks.content
         stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
         beside = [
             run_dir / f"{name}{FOUND}{stamp}"
@@ -130,6 +145,8 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
             lines=log.n_lines,
             lines_kept=log.n_kept,
             lines_from_lake=log.n_lines - log.n_kept,
+            evaluations=looks.n_lines,
+            evaluations_from_lake=looks.n_lines - looks.n_kept,
             texts_from_traces=len(stored.from_traces),
             plan_lines=len(stored.plan) if PLAN in new else 0,
             plan_missing=config.n_planned - plan.count(b"\n") if is_short and not has_plan else 0,
@@ -159,12 +176,24 @@ def _read(run_dir: Path, name: str) -> bytes:
 
 
 class _Log:
-    """The log that the log as found and the lake make together."""
+    """The log that the log as found and the lake make together.
 
-    def __init__(self, found: bytes, stored: LakeLog, run_id: str) -> None:
-        self._run_id = run_id
+    Args:
+        found: the log as it was found.
+        stored: what the lake holds of it.
+        record_of: returns a line as it is written today, None where it is no record of the run.
+        telling: begins lines that tell whether both are one log: others may be the same in two.
+    """
+
+    def __init__(
+        self,
+        found: bytes,
+        stored: LakeLines,
+        record_of: Callable[[bytes], bytes | None],
+        telling: bytes,
+    ) -> None:
         lines = [line + b"\n" for line in found.split(b"\n")]
-        if _record(lines[-1], run_id) is None:
+        if record_of(lines[-1]) is None:
             del lines[-1]  # a torn line, or nothing
         kept: list[bytes] = []
         self.n_kept = 0
@@ -172,10 +201,10 @@ class _Log:
         for number in range(1, stored.n_lines + 1):
             line = lines[number - 1] if number <= len(lines) else None
             row = stored.lines.get(number)
-            is_same = line is not None and row in {None, _record(line, run_id)}
+            is_same = line is not None and row in {None, record_of(line)}
             self.n_kept += is_same
             kept.append(line if is_same and line is not None else row or b"\n")
-            if row is None or row.startswith(RESULT):
+            if row is None or row.startswith(telling):
                 goes_on = is_same
         if goes_on:  # what follows was not mirrored yet; else it follows another log
             kept += lines[stored.n_lines :]
@@ -193,10 +222,10 @@ class _Log:
                 yield trial
 
 
-def _record(line: bytes, run_id: str) -> bytes | None:
+def _record(run_id: str, parse: Parse, line: bytes) -> bytes | None:
     """Return the line as today's benchlake writes it; None when it is no record of the run."""
     try:
-        record = parse_line(line)
+        record = parse(line)
     except LineError:
         return None
     return record.model_dump_json().encode() + b"\n" if record.run_id == run_id else None
@@ -266,8 +295,16 @@ def restored_text(restored: Restored) -> str:
         f"{log} {would} {counted(restored.lines, 'line')}: "
         f"{restored.lines_kept:,} as found, {restored.lines_from_lake:,} from the lake"
     ]
-    if is_whole and not restored.plan_lines:
+    if is_whole and not restored.plan_lines and not restored.evaluations_from_lake:
         lines = [f"nothing to restore: {log} holds all that the lake does"]
+    if restored.evaluations_from_lake:
+        would = "would have" if restored.is_dry_run else "has"
+        n_kept = restored.evaluations - restored.evaluations_from_lake
+        lines.append(
+            f"{display_path(run_dir / EVALUATIONS)} {would} "
+            f"{counted(restored.evaluations, 'line')}: {n_kept:,} as found, "
+            f"{restored.evaluations_from_lake:,} from the lake"
+        )
     if restored.texts_from_traces:
         lines.append(f"{counted(restored.texts_from_traces, 'text')} of them came from their trace")
     if restored.plan_lines:

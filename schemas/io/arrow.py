@@ -52,7 +52,7 @@ def arrow_type(annotation: Any) -> pa.DataType:
     if origin is dict and args[0] is str:
         return pa.map_(pa.string(), arrow_type(args[1]))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return pa.struct([_field(name, info) for name, info in annotation.model_fields.items()])
+        return pa.struct([_part(name, info) for name, info in annotation.model_fields.items()])
     message = f"no Arrow type for {annotation!r}"
     raise UnmappedType(message)
 
@@ -76,6 +76,12 @@ def _field(name: str, info: FieldInfo) -> pa.Field:
     metadata = {"description": info.description, "unit": _unit(info)}
     known = {key: value for key, value in metadata.items() if value}
     return pa.field(name, kind, nullable=is_nullable, metadata=known or None)
+
+
+def _part(name: str, info: FieldInfo) -> pa.Field:
+    """Return a field of a nested record; null stands for its default, as of rows before it was."""
+    field = _field(name, info)
+    return field.with_nullable(field.nullable or not info.is_required())
 
 
 def arrow_schema(
@@ -128,6 +134,13 @@ def _plain(value: Any) -> Any:
     return None if value is None else value.model_dump()
 
 
+def _without_nulls(value: Any) -> Any:
+    """Return a nested row, or several of them, without what stands for a default."""
+    if isinstance(value, dict):
+        return {name: part for name, part in value.items() if part is not None}
+    return value if value is None else [_without_nulls(part) for part in value]
+
+
 def json_text(value: Any) -> str:
     """Return a free JSON value as the text that stands for it in a column; integers stay exact."""
     try:
@@ -139,6 +152,8 @@ def json_text(value: Any) -> str:
 def record_of(model: type[Model], row: dict[str, Any]) -> Model:
     """Return a row as the record it was made from; columns of other records are passed over."""
     values = {name: row[name] for name in model.model_fields if name in row}
+    for name in values.keys() & set(_special_fields(model)[1]):
+        values[name] = _without_nulls(values[name])
     for name, info in model.model_fields.items():
         if is_json_text(info.metadata) and isinstance(values.get(name), str):
             values[name] = json.loads(values[name])  # exact, where orjson rounds long integers

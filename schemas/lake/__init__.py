@@ -22,9 +22,9 @@ from schemas.lake.aliases import (
 from schemas.lake.footer import LAYOUT, holds_run, parts_of
 from schemas.lake.layout import (
     ALIASES,
+    RECORDED,
     TABLE_NAMES,
     LakeColumn,
-    covered_until,
     lake_columns,
     lake_of,
     leave_out,
@@ -33,25 +33,28 @@ from schemas.lake.layout import (
     month_of,
     require_own_lake,
 )
-from schemas.lake.log_coverage import LakeLog, holds, require_log
+from schemas.lake.log_coverage import LakeLines, LakeLog, holds, require_log
+from schemas.lake.logs import covered_until
 from schemas.lake.manifest import LakeChange, Manifest
 from schemas.lake.quarantine import SetAside, find_damaged, sentences, set_aside
 from schemas.lake.transaction import LakeBusy
 
 if TYPE_CHECKING:
     from schemas.lake.bulk_load import WholeRun
+    from schemas.lake.run_mirror import RunMirror as RunMirror
     from schemas.lake.run_rows import TextOf
-    from schemas.lake.writer import RunMirror as RunMirror
 
 __all__ = [
     "ALIASES",
     "LAYOUT",
+    "RECORDED",
     "TABLE_NAMES",
     "Join",
     "Lake",
     "LakeBusy",
     "LakeChange",
     "LakeColumn",
+    "LakeLines",
     "LakeLog",
     "SetAside",
     "find_damaged",
@@ -110,7 +113,7 @@ class Lake(Manifest):
             MirrorBusy: another process holds it.
             LogLost: the log does not hold what the lake took from it.
         """
-        from schemas.lake.writer import RunMirror
+        from schemas.lake.run_mirror import RunMirror
 
         return RunMirror(run_dir, self.folder, wait_s=wait_s, is_growing=True)
 

@@ -1,9 +1,9 @@
 """Whole runs into the lake, several in one file: how a long history comes in quickly.
 
-Only runs of which the lake holds nothing go this way, each as one stretch from the first byte of
-its log to the last whole line. The files of a batch share a token in their names; results are put
-in place last, so a batch without them was cut off, by kill -9 or a power cut: what it left is
-cleared away, and it goes again.
+Only runs of which the lake holds nothing go this way, each log of them as one stretch from its
+first byte to its last whole line. The files of a batch share a token in their names; results are
+put in place last, so a batch without them was cut off, by kill -9 or a power cut: what it left of
+them is cleared away, and it goes again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,18 +24,19 @@ from schemas.io.files import TEMPORARY
 from schemas.io.own_files import locked, open_own_file
 from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
 from schemas.lake.log_coverage import tail_before
+from schemas.lake.logs import EVALUATION_TABLES, LOG_OF_TABLE, LOGS, RESULT_TABLES, LogTables
 from schemas.lake.manifest import Manifest
-from schemas.lake.rows.lines import RunRows, planned_run
+from schemas.lake.rows.lines import EvaluationRows, planned_run
 from schemas.lake.rows.tables import TABLES
-from schemas.lake.writer import seal_files, sync_log
+from schemas.lake.writer import LineReader, seal_files, sync_log
 from schemas.run.config import config_of
-from schemas.run.layout import IMPORT_FILE, LOG, NO_LOG, LogStat
+from schemas.run.layout import IMPORT_FILE, NO_LOG, LogStat
 
 DEAD_S = 600.0
 """A file that is being written for longer than this has no writer any more."""
 
 
-TABLES_IN_ORDER = ("plans", "runs", "outputs", "events", "results")
+TABLES_IN_ORDER = ("plans", "runs", "evaluations", "outputs", "events", "results")
 
 PREFIX = "sync-"
 
@@ -52,29 +53,42 @@ CHUNK_BYTES = 2**20
 
 
 @dataclass(frozen=True)
+class WholeLog:
+    """A log that was read to its last whole line."""
+
+    path: Path
+    coverage: Coverage
+    stat: LogStat
+    """As it was before it was read."""
+
+
+@dataclass(frozen=True)
 class WholeRun:
     """All rows of one run."""
 
     run_id: str
     month: str
     tables: dict[str, pa.Table]
-    coverage: Coverage
+    logs: dict[LogTables, WholeLog]
+    """Those that were looked for; an imported run has results only."""
     problems: tuple[str, ...]
-    log_stat: LogStat
-    """The log as it was before it was read."""
+
+    @property
+    def results(self) -> WholeLog:
+        """Return the log of its results."""
+        return self.logs[RESULT_TABLES]
+
+    def coverage_of(self, table: str) -> Coverage:
+        """Return the stretch of a log that the rows of a table are made of."""
+        log = LOG_OF_TABLE.get(table)
+        return NO_COVERAGE if log is None else self.logs[log].coverage
 
 
 def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     """Return all rows of a run; see `schemas.lake.read_whole`. The caller holds its lock."""
-    log, seen, content = run_dir / LOG, NO_LOG, b""
-    if log.exists():
-        with open_own_file(run_dir, LOG) as file:
-            facts = os.fstat(file.fileno())
-            seen = LogStat(facts.st_size, facts.st_mtime_ns)
-            content = file.read(facts.st_size)
-    end = content.rfind(b"\n") + 1
-    lines = io.BytesIO(content[:end]).readlines()
-    coverage = Coverage(0, end, 0, len(lines), tail_before(log, end) if end else "")
+    results, lines = _read_log(run_dir, RESULT_TABLES)
+    logs, seen = {RESULT_TABLES: results}, results.stat
+    looked: list[tuple[int, str]] = []
     if imported and (run_dir / IMPORT_FILE).exists():
         from schemas.lake.rows.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
@@ -95,14 +109,36 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         maker, head = planned_run(run_dir, config)
         rows, found = _rows(maker, lines)
         tables = head | rows
-    if end:
-        tables.setdefault("results", TABLES["results"].empty_table())
-    problems = [f"{log}:{number}: {why}; the line was skipped" for number, why in found]
-    return WholeRun(run_id, month, tables, coverage, tuple(problems), seen)
+        logs[EVALUATION_TABLES], lines = _read_log(run_dir, EVALUATION_TABLES)
+        rows, looked = _rows(EvaluationRows(run_id, maker.planned), lines)
+        tables |= rows
+    for log, whole_log in logs.items():
+        if whole_log.coverage.end:
+            tables.setdefault(log.tables[-1], TABLES[log.tables[-1]].empty_table())
+    problems = [
+        f"{run_dir / log.name}:{number}: {why}; the line was skipped"
+        for log, skipped in zip(LOGS, (found, looked), strict=True)
+        for number, why in skipped
+    ]
+    return WholeRun(run_id, month, tables, logs, tuple(problems))
+
+
+def _read_log(run_dir: Path, log: LogTables) -> tuple[WholeLog, list[bytes]]:
+    """Return a log of a run, which need not be there, and its whole lines."""
+    path, seen, content = run_dir / log.name, NO_LOG, b""
+    if path.exists():
+        with open_own_file(run_dir, log.name) as file:
+            facts = os.fstat(file.fileno())
+            seen = LogStat(facts.st_size, facts.st_mtime_ns)
+            content = file.read(facts.st_size)
+    end = content.rfind(b"\n") + 1
+    lines = io.BytesIO(content[:end]).readlines()
+    coverage = Coverage(0, end, 0, len(lines), tail_before(path, end) if end else "")
+    return WholeLog(path, coverage, seen), lines
 
 
 def _rows(
-    run: RunRows, lines: Sequence[bytes]
+    reader: LineReader, lines: Sequence[bytes]
 ) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
     """Return the rows of lines, made of a limited number at a time."""
     chunks: dict[str, list[pa.Table]] = {}
@@ -113,7 +149,7 @@ def _rows(
         while end < len(lines) and n_bytes < CHUNK_BYTES:
             n_bytes += len(lines[end])
             end += 1
-        tables, found = run.read(lines[begin:end], begin + 1)
+        tables, found = reader.read(lines[begin:end], begin + 1)
         problems += found
         for table, content in tables.items():
             chunks.setdefault(table, []).append(content)
@@ -122,7 +158,7 @@ def _rows(
 
 
 def seal_whole(
-    lake: Path, runs: Sequence[WholeRun], logs: Iterable[Path], make_room: Callable[[], None]
+    lake: Path, runs: Sequence[WholeRun], make_room: Callable[[], None]
 ) -> list[LakeFile]:
     """Seal runs of one month, one file a table; the caller holds their locks.
 
@@ -132,18 +168,16 @@ def seal_whole(
     Raises:
         OSError: the lake cannot be written; nothing is left there then.
     """
-    for log in logs:
-        if log.exists():
-            sync_log(log)
+    for log in (log for run in runs for log in run.logs.values()):
+        if log.path.exists():
+            sync_log(log.path)
     (month,) = {run.month for run in runs}
     token = uuid.uuid4().hex
     rows = {}
     for table in TABLES_IN_ORDER:
         if mine := [run for run in runs if table in run.tables]:
-            has_log = table not in {"plans", "runs"}
             parts = (
-                Part(run.run_id, run.coverage if has_log else NO_COVERAGE, len(run.tables[table]))
-                for run in mine
+                Part(run.run_id, run.coverage_of(table), len(run.tables[table])) for run in mine
             )
             rows[table] = pa.concat_tables([run.tables[table] for run in mine]), tuple(parts)
 
@@ -171,7 +205,7 @@ def drop_cut_off(manifest: Manifest) -> None:
     with locked(lake, LOCK):
         for name in names:
             table, _, rest = name.partition("/")
-            if table == "results" or (lake / "results" / rest).exists():
+            if table not in RESULT_TABLES.tables[:-1] or (lake / "results" / rest).exists():
                 continue
             file = manifest.file(name)
             covers = [part for part in file.parts if part.coverage.end] if file else []

@@ -9,12 +9,19 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from schemas.errors import DamagedFile
 from schemas.io.files import READ_ONLY
 from schemas.lake.footer import read_lake_file
-from schemas.lake.layout import TABLE_NAMES, Coverage, LakeFile, Part, month_of, whole_batches
+from schemas.lake.layout import (
+    TABLE_NAMES,
+    Coverage,
+    LakeFile,
+    Part,
+    month_of,
+)
+from schemas.lake.logs import LOG_OF_TABLE, LOGS, LogTables, whole_batches
 from schemas.lake.manifest import LakeChange, Manifest
 from schemas.lake.rewrite import Unfit, rewriting
 from schemas.lake.transaction import LakeBusy, is_locked, lake_lock, old_trash, swap
@@ -86,7 +93,7 @@ def _whole(known: Manifest, names: dict[str, list[str]]) -> dict[str, list[LakeF
         for table, parts in held.items()
     }
     at_rest = _at_rest(known, {part.run_id for parts in held.values() for part in parts})
-    batches = _batches(held["results"], held["outputs"])
+    batches = {log.name: _batches(log, held) for log in LOGS}
 
     def is_whole(table: str, part: Part) -> bool:
         if part.run_id not in at_rest:
@@ -94,7 +101,9 @@ def _whole(known: Manifest, names: dict[str, list[str]]) -> dict[str, list[LakeF
         if table == "runs":
             return True  # a run that was given other labels has several rows
         is_once = times[table][part.run_id, part.coverage] == 1
-        return is_once and (table == "plans" or part.coverage in batches.get(part.run_id, ()))
+        if (log := LOG_OF_TABLE.get(table)) is None:
+            return is_once
+        return is_once and part.coverage in batches[log.name].get(part.run_id, ())
 
     return {
         table: [file for file in there if all(is_whole(table, part) for part in file.parts)]
@@ -102,14 +111,15 @@ def _whole(known: Manifest, names: dict[str, list[str]]) -> dict[str, list[LakeF
     }
 
 
-def _batches(results: Iterable[Part], outputs: Iterable[Part]) -> dict[str, set[Coverage]]:
-    """Return by run the stretches that are unbroken and have their text."""
-    parts: dict[str, tuple[list[Part], list[Part]]] = {}
-    for place, table in enumerate((results, outputs)):
-        for part in table:
-            parts.setdefault(part.run_id, ([], []))[place].append(part)
+def _batches(log: LogTables, held: Mapping[str, Iterable[Part]]) -> dict[str, set[Coverage]]:
+    """Return by run the stretches of a log that are unbroken and have their text."""
+    parts: dict[str, dict[str, list[Part]]] = {}
+    for table in log.tables:
+        for part in held.get(table, ()):
+            parts.setdefault(part.run_id, {name: [] for name in log.tables})[table].append(part)
     return {
-        run_id: {part.coverage for part in whole_batches(*found)} for run_id, found in parts.items()
+        run_id: {part.coverage for part in whole_batches(log, found)}
+        for run_id, found in parts.items()
     }
 
 

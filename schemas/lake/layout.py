@@ -28,8 +28,11 @@ from schemas.errors import NotOwnFile
 from schemas.io.files import TEMPORARY
 from schemas.io.own_files import LINK
 
-TABLE_NAMES = ("results", "outputs", "events", "plans", "runs")
+TABLE_NAMES = ("results", "outputs", "events", "plans", "runs", "evaluations")
 """Every table of rows of runs."""
+
+RECORDED = "recorded_results"
+"""What readers know the results by as their run wrote them, before any evaluation; no files."""
 
 ALIASES = "aliases"
 """The table of case ids that stand for older ones; it belongs to no run."""
@@ -55,9 +58,6 @@ MAX_TIME_MS = 253_402_300_799_000
 
 
 Found = TypeVar("Found")
-
-BATCH_TABLES = ("outputs", "events", "results")
-"""The tables of one batch, in the order of sealing: results say that it is complete."""
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ def intent_of(facts: Mapping[str, object]) -> Intent | None:
 
 @dataclass(frozen=True)
 class Coverage:
-    """A stretch of results.jsonl: bytes [start, end), lines (lines_before, lines_after]."""
+    """A stretch of a log: bytes [start, end), lines (lines_before, lines_after]."""
 
     start: int
     end: int
@@ -330,31 +330,6 @@ class LakeFile:
     def n_rows(self) -> int:
         """Return how many rows the file holds."""
         return sum(part.n_rows for part in self.parts)
-
-
-def unbroken(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts of a run that cover its log from byte 0 without gap or overlap, in order."""
-    chain: list[Part] = []
-    for part in sorted(parts, key=lambda part: (part.coverage.start, part.coverage.end)):
-        if part.coverage.start == (chain[-1].coverage.end if chain else 0):
-            chain.append(part)
-    return chain
-
-
-def covered_until(parts: Iterable[Part]) -> Coverage:
-    """Return the stretch from byte 0 that the parts of a run cover without a gap."""
-    chain = unbroken(parts)
-    last = chain[-1].coverage if chain else NO_COVERAGE
-    return Coverage(0, last.end, 0, last.lines_after, last.tail)
-
-
-def whole_batches(results: Iterable[Part], outputs: Iterable[Part]) -> list[Part]:
-    """Return the parts of a run's results whose text is there, as far as they are unbroken.
-
-    Text is sealed first; a batch without results, or without text, was cut off.
-    """
-    texts = {part.coverage for part in outputs}
-    return unbroken(part for part in results if part.n_rows == 0 or part.coverage in texts)
 
 
 class LakeColumn(NamedTuple):

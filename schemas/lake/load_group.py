@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,16 +16,24 @@ from pydantic import ValidationError
 from schemas.errors import BenchError, DamagedFile, counted, restore_command
 from schemas.io.own_files import refuse_other
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
-from schemas.lake.layout import BATCH_TABLES, LakeFile, Part, covered_until
-from schemas.lake.log_coverage import holds
+from schemas.lake.layout import LakeFile, Part
+from schemas.lake.log_coverage import holds, size_of
+from schemas.lake.logs import (
+    EVALUATION_TABLES,
+    LOG_OF_TABLE,
+    RESULT_TABLES,
+    LogTables,
+    covered_until,
+)
 from schemas.lake.manifest import LakeChange, Manifest, MirroredRun
 from schemas.lake.recover import prune, remove_part
+from schemas.lake.run_mirror import RunMirror
 from schemas.lake.run_rows import keep_labels
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
-from schemas.lake.writer import RunMirror
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord, is_imported
 from schemas.run.layout import (
+    EVALUATIONS,
     IMPORT_FILE,
     LOG,
     NO_LOG,
@@ -145,18 +153,17 @@ class RunGroup:
             for file, part in self._manifest.parts_of(table, name)
         ]
         seen = _log_stat(folder)
-        if not held and (imported or seen.size <= MAX_SHARED_BYTES):
+        is_shared = max(seen.size, size_of(folder / EVALUATIONS)) <= MAX_SHARED_BYTES
+        if not held and (imported or is_shared):
             return read_whole(folder, imported=imported)
         if imported:
             return self._look_again(folder, seen)
         known = self._manifest.runs.get(name)
-        logged = [part for table, _, part in held if table in BATCH_TABLES]
-        is_held = (holds(folder / LOG, part.coverage) for part in logged if part.coverage.end)
-        if known and known.is_robbed and all(is_held):
-            if seen.size <= MAX_SHARED_BYTES:
+        if known and known.is_robbed and _is_held(folder, RESULT_TABLES, held):
+            if is_shared and _is_held(folder, EVALUATION_TABLES, held):
                 self._read_again.add(name)
                 return read_whole(folder, imported=False)
-            prune(self._lake, [name], BATCH_TABLES)
+            prune(self._lake, [name], RESULT_TABLES.tables)
             self._manifest.refresh()
         self._follow(folder, seen)
         return None
@@ -167,7 +174,8 @@ class RunGroup:
         covered = covered_until(part for _, part in self._manifest.parts_of("results", name))
         whole = read_whole(folder, imported=True)
         is_shorter = covered.end > seen.size
-        is_same = (covered.end, covered.tail) == (whole.coverage.end, whole.coverage.tail)
+        coverage = whole.results.coverage
+        is_same = (covered.end, covered.tail) == (coverage.end, coverage.tail)
         is_there = all(self._manifest.parts_of(table, name) for table in whole.tables)
         if is_shorter or (is_same and is_there):
             self._note(name, seen, [*whole.problems, *_torn_tail(log, covered.end, seen)], told=[])
@@ -184,16 +192,20 @@ class RunGroup:
     def _follow(self, folder: Path, seen: LogStat) -> None:
         """Bring in what a run wrote since; its lock goes over to the mirror."""
         name, log = folder.name, folder / LOG
+        seen_looks = _log_stat(folder, EVALUATIONS)
         mirror = RunMirror(
             folder, self._lake, lock=self._locks.pop(name), look=self._manifest.parts_of
         )
         try:
-            begin = mirror.n_lines
             known = self._manifest.runs.get(name)
             problems = (
                 mirror.skipped_before()
                 if known is None or known.refused_as
-                else [one for one in known.problems if _line_of(one, log) in range(1, begin + 1)]
+                else [
+                    one
+                    for one in known.problems
+                    if any(_line_of(one, of.path) in range(1, of.n_lines + 1) for of in mirror.logs)
+                ]
             )
             n_lines = mirror.step()
             mirror.seal()
@@ -204,7 +216,11 @@ class RunGroup:
         self._brought.n_runs += bool(n_lines)
         tail = _torn_tail(log, mirror.n_bytes, seen)
         lost = tail if seen.size < mirror.n_bytes else []  # a torn line may be written on
-        self._note(name, seen, [*problems, *mirror.problems, *tail], told=[*mirror.problems, *lost])
+        for looks in mirror.logs[1:]:
+            tail = [*tail, *_torn_tail(looks.path, looks.n_bytes, seen_looks)]
+        told = [*mirror.problems, *lost]
+        told += [one for one in mirror.lost if known is None or one not in known.problems]
+        self._note(name, seen, [*problems, *mirror.problems, *tail, *mirror.lost], told=told)
 
     def _seal(self, runs: list[WholeRun]) -> None:
         if not runs:
@@ -217,18 +233,18 @@ class RunGroup:
                 for table, file, part in self._replaced.get(run.run_id, ()):
                     remove_part(self._lake, table, file, part)
 
-        folders = {run.run_id: self._runs_dir / run.run_id for run in runs}
-        self._brought.files += seal_whole(
-            self._lake, runs, (folder / LOG for folder in folders.values()), make_room
-        )
+        self._brought.files += seal_whole(self._lake, runs, make_room)
         for run in runs:
-            log = folders[run.run_id] / LOG
             self._brought.n_runs += 1
             self._brought.n_rows += sum(
-                run.tables[table].num_rows for table in ("results", "events") if table in run.tables
+                rows.num_rows
+                for table, rows in run.tables.items()
+                if (log := LOG_OF_TABLE.get(table)) is not None and table != log.text_table
             )
-            problems = [*run.problems, *_torn_tail(log, run.coverage.end, run.log_stat)]
-            self._note(run.run_id, run.log_stat, problems, told=problems)
+            problems = list(run.problems)
+            for whole in run.logs.values():
+                problems += _torn_tail(whole.path, whole.coverage.end, whole.stat)
+            self._note(run.run_id, run.results.stat, problems, told=problems)
 
     def _note(
         self, name: str, seen: LogStat, problems: list[str], told: list[str], refused_as: str = ""
@@ -269,7 +285,7 @@ def _require_files(folder: Path) -> None:
     Raises:
         NotOwnFile: names it.
     """
-    for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG):
+    for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG, EVALUATIONS):
         path = folder / name
         try:
             facts = path.lstat()
@@ -283,10 +299,19 @@ def _is_ours(folder: Path) -> bool:
     return (folder / "config.json").exists() or (folder / "plan.jsonl").exists()
 
 
-def _log_stat(folder: Path) -> LogStat:
-    """Return size and time of a folder's log; zeros while there is none."""
+def _is_held(folder: Path, log: LogTables, held: Iterable[tuple[str, LakeFile, Part]]) -> bool:
+    """Return whether a log holds what the lake took from it."""
+    return all(
+        holds(folder / log.name, part.coverage)
+        for table, _, part in held
+        if table in log.tables and part.coverage.end
+    )
+
+
+def _log_stat(folder: Path, name: str = LOG) -> LogStat:
+    """Return size and time of a log in a folder; zeros while there is none."""
     try:
-        facts = (folder / LOG).stat()
+        facts = (folder / name).stat()
     except OSError:
         return NO_LOG
     return LogStat(facts.st_size, facts.st_mtime_ns)

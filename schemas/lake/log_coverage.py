@@ -1,4 +1,4 @@
-"""Whether a run's log holds what the lake took from it.
+"""Whether a log of a run holds what the lake took from it.
 
 The log is on the disk before a sealed file covers it, so a lake that is ahead of its log means that
 somebody deleted, emptied, shortened or replaced the log. Then the lake's rows may be all that is
@@ -15,7 +15,8 @@ from pathlib import Path
 from schemas.errors import LogLost, counted
 from schemas.io.own_files import open_own_file
 from schemas.lake.footer import parts_of
-from schemas.lake.layout import BATCH_TABLES, Coverage, Part, lake_of, month_of
+from schemas.lake.layout import Coverage, Part, lake_of, month_of
+from schemas.lake.logs import RESULT_TABLES
 from schemas.run.layout import LOG
 
 TAIL_BYTES = 4_096
@@ -23,18 +24,25 @@ TAIL_BYTES = 4_096
 
 
 @dataclass
-class LakeLog:
-    """What the lake holds of one run's log and plan."""
+class LakeLines:
+    """What the lake holds of one log."""
 
     lines: dict[int, bytes] = field(default_factory=dict)
     """By line number, from 1."""
     n_lines: int = 0
     """How long the log was; lines that nobody could read are in no table."""
+
+
+@dataclass
+class LakeLog(LakeLines):
+    """What the lake holds of one run's results, and of its evaluations and plan."""
+
     from_traces: list[int] = field(default_factory=list)
     """Lines whose text is not in the lake and came from a trace."""
     without_text: list[tuple[str, str, int]] = field(default_factory=list)
     """Trials whose text is nowhere: their line has none, and says that it was cut."""
     plan: list[bytes] = field(default_factory=list)
+    evaluations: LakeLines = field(default_factory=LakeLines)
 
 
 def size_of(log: Path) -> int:
@@ -75,13 +83,14 @@ def require_log(run_dir: Path, started_at_ms: int) -> None:
     lake, months = lake_of(run_dir.parent), (month_of(started_at_ms),)
     parts = {
         table: parts_of(lake, table, run_dir.name, months, passes_damage=True)
-        for table in BATCH_TABLES
+        for table in RESULT_TABLES.tables
     }
     n_rows = sum(part.n_rows for _, part in parts["results"])
-    require_held(run_dir / LOG, [one for held in parts.values() for _, one in held], n_rows)
+    held = [one for found in parts.values() for _, one in found]
+    require_held(run_dir / LOG, held, n_rows, RESULT_TABLES.row)
 
 
-def require_held(log: Path, parts: Iterable[Part], n_rows: int) -> None:
+def require_held(log: Path, parts: Iterable[Part], n_rows: int, row: str) -> None:
     """Refuse a log that does not hold every stretch of it, in any table, that is in the lake.
 
     Raises:
@@ -91,7 +100,7 @@ def require_held(log: Path, parts: Iterable[Part], n_rows: int) -> None:
     if all(holds(log, coverage) for coverage in coverages):
         return
     end = max(coverage.end for coverage in coverages)
-    held = f"{counted(n_rows, 'result')} ({counted(end, 'byte')})"
+    held = f"{counted(n_rows, row)} ({counted(end, 'byte')})"
     size = size_of(log)
     if not log.exists():
         found = "there is no such file"

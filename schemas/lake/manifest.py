@@ -25,7 +25,6 @@ from schemas.lake.aliases import are_aliases_in_lake
 from schemas.lake.footer import Checksum, checksum_of, looks_unchanged, read_lake_file
 from schemas.lake.layout import (
     ALIASES,
-    BATCH_TABLES,
     TABLE_NAMES,
     Coverage,
     LakeFile,
@@ -35,6 +34,7 @@ from schemas.lake.layout import (
     moving,
     strays,
 )
+from schemas.lake.logs import RESULT_TABLES
 from schemas.lake.transaction import old_trash
 
 RUNS = "manifest/runs.json"
@@ -70,7 +70,7 @@ class MirroredRun(NamedTuple):
     refused_as: str = ""
     """What the folder looked like (`schemas.run.layout.folder_state`) when it was refused."""
     is_robbed: bool = False
-    """A file with rows of its log is gone, so the log is to be read from its start again."""
+    """A file with rows of its results is gone, so their log is to be read from its start again."""
 
 
 @dataclass
@@ -216,7 +216,11 @@ class Manifest:
             elif not self._is_as_sealed(name, path):
                 found.damaged.append(DamagedFile(path, OTHER_BYTES))
         robbed = self._robbed(gone)
-        logs = {name: file for name, file in gone.items() if name.partition("/")[0] in BATCH_TABLES}
+        logs = {
+            name: file
+            for name, file in gone.items()
+            if name.partition("/")[0] in RESULT_TABLES.tables
+        }
         robbed_logs = self._robbed(logs)
         self.miss("plans", robbed - robbed_logs)
         self.miss("results", robbed_logs)
@@ -271,7 +275,7 @@ class Manifest:
         """Note that rows of runs are gone, so that they are brought in again; None: of any run."""
         for folder, seen in self.runs.items():
             if (run_ids is None or seen.run_id in run_ids) and not seen.is_pruned:
-                is_robbed = seen.is_robbed or table in BATCH_TABLES
+                is_robbed = seen.is_robbed or table in RESULT_TABLES.tables
                 self.runs[folder] = seen._replace(is_complete=False, is_robbed=is_robbed)
 
     def _robbed(self, gone: dict[str, LakeFile | None]) -> frozenset[str]:

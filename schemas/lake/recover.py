@@ -13,16 +13,14 @@ from pathlib import Path
 
 from schemas.lake.footer import LAYOUT, parts_of
 from schemas.lake.layout import (
-    BATCH_TABLES,
     TABLE_NAMES,
     TRASH,
     Coverage,
     LakeFile,
     Part,
-    covered_until,
-    whole_batches,
 )
 from schemas.lake.log_coverage import holds, is_shorter, require_held
+from schemas.lake.logs import RESULT_TABLES, LogTables, covered_until, whole_batches
 from schemas.lake.rewrite import rewriting
 from schemas.lake.transaction import LOCK_WAIT_S, LakeBusy, lake_lock, swap
 
@@ -96,7 +94,13 @@ def _without(lake: Path, table: str, file: LakeFile, is_going: Going) -> int:
 
 
 def remove_cut_batches(
-    lake: Path, run_id: str, log: Path, *, is_growing: bool, look: Look | None = None
+    lake: Path,
+    run_id: str,
+    log: Path,
+    log_tables: LogTables = RESULT_TABLES,
+    *,
+    is_growing: bool,
+    look: Look | None = None,
 ) -> Coverage:
     """Remove what was cut off of a batch, and return how far the others cover the log.
 
@@ -110,15 +114,15 @@ def remove_cut_batches(
         LakeBusy: rows must go that another process is putting into another file just now.
     """
     find = look or (lambda table, run_id: parts_of(lake, table, run_id))
-    parts = {table: find(table, run_id) for table in BATCH_TABLES}
-    stay = whole_batches(
-        [part for _, part in parts["results"]], [part for _, part in parts["outputs"]]
-    )
-    held = [part for table in BATCH_TABLES for _, part in parts[table]]
+    parts = {table: find(table, run_id) for table in log_tables.tables}
+    by_table = {table: [part for _, part in found] for table, found in parts.items()}
+    stay = whole_batches(log_tables, by_table)
+    held = [part for found in by_table.values() for part in found]
     if is_growing or not is_shorter(log, held):
-        require_held(log, held, sum(part.n_rows for _, part in parts["results"]))
+        n_rows = sum(part.n_rows for part in by_table[log_tables.tables[-1]])
+        require_held(log, held, n_rows, log_tables.row)
     kept = {part.coverage for part in stay}
-    for table in reversed(BATCH_TABLES):
+    for table in reversed(log_tables.tables):
         seen: set[Coverage] = set()
         for file, part in parts[table]:
             is_cut_off = part.coverage not in kept and holds(log, part.coverage)
@@ -129,17 +133,17 @@ def remove_cut_batches(
 
 
 def drop_older_layout(lake: Path, run_id: str, log: Path, look: Look) -> bool:
-    """Remove stretches of the layout before this one that the log still holds; return whether.
+    """Remove results of the layout before this one that the log still holds; return whether.
 
     They do not say which record supersedes which, and are read again. The caller holds the run's
     lock.
     """
-    held = {table: look(table, run_id) for table in BATCH_TABLES}
+    held = {table: look(table, run_id) for table in RESULT_TABLES.tables}
     if all(file.layout >= LAYOUT for parts in held.values() for file, _ in parts):
         return False
     if not all(holds(log, part.coverage) for parts in held.values() for _, part in parts):
         return False  # the lake may be all that is left of these rows
-    for table in reversed(BATCH_TABLES):
+    for table in reversed(RESULT_TABLES.tables):
         for file, part in held[table]:
             if file.layout < LAYOUT:
                 remove_part(lake, table, file, part)

@@ -1,4 +1,4 @@
-"""What the lake holds of one run, read back: the lines of its log, and its own row with its labels.
+"""What the lake holds of one run, read back: the lines of its logs, and its own row and labels.
 
 A line is what its record writes today, so it reads back into an equal row, and where the same
 benchlake wrote both it is the same bytes. Of a run's own rows the newest counts.
@@ -7,7 +7,7 @@ benchlake wrote both it is the same bytes. Of a run's own rows the newest counts
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,17 @@ import pyarrow as pa
 from schemas.io.arrow import record_of
 from schemas.lake.bulk_load import WholeRun
 from schemas.lake.footer import parts_of
-from schemas.lake.layout import BATCH_TABLES, NO_COVERAGE, month_of
-from schemas.lake.log_coverage import LakeLog, holds
+from schemas.lake.layout import NO_COVERAGE, month_of
+from schemas.lake.log_coverage import LakeLines, LakeLog, holds
+from schemas.lake.logs import EVALUATION_TABLES, LOGS, RESULT_TABLES, LogTables
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows.lines import output_hash, run_table
 from schemas.lake.rows.tables import RunRow
-from schemas.lake.writer import LakeWriter, RunMirror
+from schemas.lake.run_mirror import RunMirror
+from schemas.lake.writer import LakeWriter
 from schemas.run.config import PlannedTrial, plan_line
+from schemas.run.evaluation import Evaluation
 from schemas.run.result import OUTPUT_FIELDS, Event, Result
 
 TextOf = Callable[[str | None], str | None]
@@ -45,14 +48,25 @@ def read_lake_log(lake: Path, run_id: str, text_of: TextOf) -> LakeLog:
         found.lines[number] = _line(record_of(Result, row | text))
     for row in _rows(lake, "events", run_id):
         found.lines[row["record_no"]] = _line(record_of(Event, row))
-    ends = [
-        part.coverage.lines_after
-        for table in BATCH_TABLES
-        for _, part in parts_of(lake, table, run_id)
-    ]
-    found.n_lines = max([*found.lines, *ends], default=0)
+    looks = {
+        row["record_no"]: _line(record_of(Evaluation, row))
+        for row in _rows(lake, "evaluations", run_id)
+    }
+    found.n_lines = _n_lines(lake, run_id, RESULT_TABLES, found.lines)
+    n_looks = _n_lines(lake, run_id, EVALUATION_TABLES, looks)
+    found.evaluations = LakeLines(looks, n_looks)
     found.plan = [plan_line(record_of(PlannedTrial, row)) for row in _rows(lake, "plans", run_id)]
     return found
+
+
+def _n_lines(lake: Path, run_id: str, log: LogTables, numbers: Iterable[int]) -> int:
+    """Return how long a log was, from the lines that have rows and the stretches of it."""
+    ends = [
+        part.coverage.lines_after
+        for table in log.tables
+        for _, part in parts_of(lake, table, run_id)
+    ]
+    return max([*numbers, *ends], default=0)
 
 
 def _rows(lake: Path, table: str, run_id: str) -> Iterator[dict[str, Any]]:
@@ -75,21 +89,21 @@ def _text(row: dict[str, Any], text_of: TextOf, found: LakeLog) -> dict[str, Any
     return fields | {"raw_output": text}
 
 
-def _line(record: Result | Event) -> bytes:
+def _line(record: Result | Event | Evaluation) -> bytes:
     return record.model_dump_json().encode() + b"\n"
 
 
 def fit_lake(run_dir: Path, lake: Path, lock: int) -> None:
-    """Make the lake fit a log that was written again, whose rows are those of the lake and more.
+    """Make the lake fit logs that were written again, whose rows are those of the lake and more.
 
     Stretches that end at other bytes than before are read again. The handle, which holds the run's
     lock in the lake, is closed.
     """
-    run_id, log = run_dir.name, run_dir / "results.jsonl"
-    for table in reversed(BATCH_TABLES):
-        for file, part in parts_of(lake, table, run_id):
-            if not holds(log, part.coverage):
-                remove_part(lake, table, file, part)
+    for log in LOGS:
+        for table in reversed(log.tables):
+            for file, part in parts_of(lake, table, run_dir.name):
+                if not holds(run_dir / log.name, part.coverage):
+                    remove_part(lake, table, file, part)
     with closing(RunMirror(run_dir, lake, lock=lock, is_growing=True)) as mirror:
         mirror.step()
         mirror.seal()

@@ -1,8 +1,7 @@
-"""results.jsonl to Parquet: follows one run's log and seals what it finds.
+"""A log to Parquet: sealed files, one run's writer of them, and a log that is followed.
 
-The collector's child runs it while a run goes on, the analysis for whatever was not mirrored.
-Running it twice changes nothing; a file is whole or not there. Many runs at once, each whole, go
-through `schemas.lake.bulk_load`.
+A file is whole or not there. Both logs of a run, under its lock, are followed by
+`schemas.lake.run_mirror`.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,22 +20,11 @@ import pyarrow.parquet as pq
 from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder, open_own_file
 from schemas.lake.footer import LAYOUT, parts_of
-from schemas.lake.layout import (
-    BATCH_TABLES,
-    NO_COVERAGE,
-    Coverage,
-    LakeFile,
-    Part,
-    month_of,
-    require_own_lake,
-)
+from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part
 from schemas.lake.log_coverage import tail_before
-from schemas.lake.recover import Look, drop_older_layout, remove_cut_batches
+from schemas.lake.logs import LogTables
 from schemas.lake.rewrite import rows_of_part
-from schemas.lake.rows.lines import RunRows, planned_run
-from schemas.lake.rows.tables import RECORD_KEY, TABLES, compression_of, file_facts
-from schemas.lake.transaction import lock_run
-from schemas.run.config import RunConfig, config_of
+from schemas.lake.rows.tables import TABLES, compression_of, file_facts
 
 MAX_BATCH_ROWS = 5_000
 """Rows in a sealed file: few enough to hold in memory, enough to compress well."""
@@ -118,114 +106,72 @@ class LakeWriter:
                 path.unlink(missing_ok=True)
 
 
-class RunMirror:
-    """The state of mirroring one run: how far its log is in the lake.
+class LineReader(Protocol):
+    """Makes rows of lines of one log, in its order."""
 
-    One process at a time mirrors a run; the lock is the process's own and ends with it.
+    def read(
+        self, lines: Sequence[bytes], first: int
+    ) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
+        """Return the rows of whole lines by table, and the numbers of lines skipped, with why."""
+
+
+class LogMirror:
+    """How far one log of a run is in the lake: reads on from there, and seals what it read.
 
     Args:
         run_dir: the run's folder.
-        lake: where its rows go.
-        wait_s: seconds to wait for another process that mirrors the run.
-        is_growing: the log is being written, so one that is shorter than what the lake holds of it
-            is refused; else it is left as it is, and so are the lake's rows.
-        look: returns the parts of a run, for a caller who knows them; by default files are asked.
-        lock: a handle that holds the run's lock already.
-
-    Raises:
-        MirrorBusy: another process holds the lock.
-        LogLost: the log does not hold what the lake took from it.
+        log: which of its logs.
+        writer: seals the rows.
+        covered: what the lake holds of it.
     """
 
     def __init__(
-        self,
-        run_dir: Path,
-        lake: Path,
-        *,
-        wait_s: float = 0.0,
-        is_growing: bool = False,
-        look: Look | None = None,
-        lock: int | None = None,
+        self, run_dir: Path, log: LogTables, writer: LakeWriter, covered: Coverage
     ) -> None:
-        self._lock = lock_run(run_dir, lake, wait_s) if lock is None else lock
-        try:
-            self._begin(run_dir, lake, is_growing, look)
-        except BaseException:
-            self.close()
-            raise
-
-    def _begin(self, run_dir: Path, lake: Path, is_growing: bool, look: Look | None) -> None:
-        """Find out how far the lake is, and put right what a crash may have left there."""
-        config = config_of(run_dir)
-        self.run_dir = run_dir
+        self.path = run_dir / log.name
         self.problems: list[str] = []
         self.sealed: list[LakeFile] = []
         """Files that were made."""
-        self._log = run_dir / "results.jsonl"
-        self._lake = lake
-        self._look: Look = look or (lambda table, run_id: parts_of(lake, table, run_id))
-        self._writer = LakeWriter(lake, config.run_id, month_of(config.started_at_ms))
-        self._run_id = config.run_id
-        self._chunks: dict[str, list[pa.Table]] = {table: [] for table in BATCH_TABLES}
-        self._n_pending = 0
-        require_own_lake(lake)
-        self._writer.drop_unfinished()
-        was_changed = drop_older_layout(lake, config.run_id, self._log, self._look)
-        done = remove_cut_batches(
-            lake,
-            config.run_id,
-            self._log,
-            is_growing=is_growing,
-            look=None if was_changed else look,
-        )
-        self._sealed_bytes, self._sealed_lines = done.end, done.lines_after
-        self.n_bytes, self.n_lines = done.end, done.lines_after
+        self.n_bytes, self.n_lines = covered.end, covered.lines_after
         """How much of the log was read, by earlier mirrors as well."""
-        self._seal_plan(config)
-        if done.end:
-            self._rows.remember(self._sealed_rows("results", RECORD_KEY))
+        self._log = log
+        self._writer = writer
+        self._sealed_bytes, self._sealed_lines = covered.end, covered.lines_after
+        self._chunks: dict[str, list[pa.Table]] = {table: [] for table in log.tables}
+        self._n_pending = 0
 
-    def skipped_before(self) -> list[str]:
+    def sealed_rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield the rows that the lake holds of the run in a table."""
+        for file, part in parts_of(self._writer.lake, table, self._writer.run_id):
+            yield from rows_of_part(file, part, columns)
+
+    def skipped_before(self, reader: LineReader) -> list[str]:
         """Return why lines that are read already are in no table, from the lines themselves."""
-        if not self.n_lines or not self._log.exists():
+        if not self.n_lines or not self.path.exists():
             return []
         held = {
             number
-            for table in ("results", "events")
-            for rows in self._sealed_rows(table, ["record_no"])
+            for table in self._log.tables
+            if table != self._log.text_table
+            for rows in self.sealed_rows(table, ["record_no"])
             for number in rows["record_no"].to_pylist()
         }
         if len(held) == self.n_lines:
             return []
-        again = RunRows(self._run_id, self._rows.planned)
         problems = []
-        with open_own_file(self.run_dir, self._log.name) as log:
+        with self._opened() as log:
             for number, line in enumerate(islice(log, self.n_lines), 1):
                 if number not in held:
-                    problems += again.read([line], number)[1]
+                    problems += reader.read([line], number)[1]
         return self._sentences(problems)
 
-    def _sealed_rows(self, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-        for file, part in parts_of(self._lake, table, self._run_id):
-            yield from rows_of_part(file, part, columns)
+    def _opened(self) -> BinaryIO:
+        return open_own_file(self.path.parent, self.path.name)
 
     def _sentences(self, problems: Iterable[tuple[int, str]]) -> list[str]:
-        return [f"{self._log}:{number}: {why}; the line was skipped" for number, why in problems]
+        return [f"{self.path}:{number}: {why}; the line was skipped" for number, why in problems]
 
-    def close(self) -> None:
-        """Give the lock back; rows that were not sealed are read again by the next mirror."""
-        os.close(self._lock)
-
-    def _seal_plan(self, config: RunConfig) -> None:
-        """Seal the plan and the run itself, as far as they are not in the lake."""
-        self._rows, head = planned_run(self.run_dir, config)
-        missing = {
-            table: rows for table, rows in head.items() if not self._look(table, self._run_id)
-        }
-        if missing:
-            self.sealed += self._writer.seal_batch(missing, NO_COVERAGE)
-
-    def step(self) -> int:
+    def step(self, reader: LineReader) -> int:
         """Read whole lines that are new, seal full batches, and return how many were read.
 
         Raises:
@@ -233,15 +179,15 @@ class RunMirror:
                 it reads on.
         """
         self._seal_if_full()
-        if not self._log.exists():
+        if not self.path.exists():
             return 0
         before = self.n_lines
-        with open_own_file(self.run_dir, self._log.name) as log:
+        with self._opened() as log:
             log.seek(self.n_bytes)
             while lines := self._next_lines(log):
                 while lines:
                     room = max(1, MAX_BATCH_ROWS - self._n_pending)
-                    self._take(lines[:room])
+                    self._take(reader, lines[:room])
                     lines = lines[room:]
                     self._seal_if_full()
                 log.seek(self.n_bytes)
@@ -256,15 +202,15 @@ class RunMirror:
         lines = log.readlines(max(1, min(CHUNK_BYTES, room)))
         return list(takewhile(lambda line: line.endswith(b"\n"), lines))
 
-    def _take(self, lines: list[bytes]) -> None:
+    def _take(self, reader: LineReader, lines: list[bytes]) -> None:
         """Turn lines into columns; what cannot be read is reported, never guessed."""
-        tables, problems = self._rows.read(lines, self.n_lines + 1)
+        tables, problems = reader.read(lines, self.n_lines + 1)
         self.n_bytes += sum(map(len, lines))
         self.n_lines += len(lines)
         self.problems += self._sentences(problems)
         for table, content in tables.items():
             self._chunks[table].append(content)
-            if table != "outputs":
+            if table != self._log.text_table:
                 self._n_pending += content.num_rows
 
     def _seal_if_full(self) -> None:
@@ -283,18 +229,18 @@ class RunMirror:
         """
         if self.n_bytes == self._sealed_bytes:
             return
-        tail = tail_before(self._log, self.n_bytes)
-        sync_log(self._log)
+        tail = tail_before(self.path, self.n_bytes)
+        sync_log(self.path)
         coverage = Coverage(
             self._sealed_bytes, self.n_bytes, self._sealed_lines, self.n_lines, tail
         )
         tables = {
             table: pa.concat_tables(self._chunks[table] or [TABLES[table].empty_table()])
-            for table in BATCH_TABLES
-            if self._chunks[table] or table == "results"
+            for table in self._log.tables
+            if self._chunks[table] or table == self._log.tables[-1]
         }
         self.sealed += self._writer.seal_batch(tables, coverage)
-        self._chunks = {table: [] for table in BATCH_TABLES}
+        self._chunks = {table: [] for table in self._log.tables}
         self._n_pending = 0
         self._sealed_bytes, self._sealed_lines = self.n_bytes, self.n_lines
 

@@ -1,17 +1,18 @@
 """A line of evaluations.jsonl: what was found when an answer that is stored was looked at again.
 
 What a run finds while it is made stands in its results. A later look never changes them: it adds a
-line here, and of the lines about one record of a trial the newest counts.
+line here, and of the lines about one record of a trial the newest counts. A line is read as
+strictly as one of results.jsonl.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug
-from schemas.run.result import CheckResult
+from schemas.run.result import CheckResult, LineError, content_of, misfit
 
 
 class Evaluation(Record):
@@ -41,3 +42,25 @@ class Evaluation(Record):
     checks: tuple[CheckResult, ...] = Field(description="Each deterministic check.")
     benchlake_version: str = Field(description="That looked.")
     schema_version: Positive = Field(default=SCHEMA_VERSION, description="Of this line.")
+
+
+class EvaluationColumns(Record):
+    """What the lake adds to a line when it becomes a row."""
+
+    record_no: Positive = Field(description="Line number in evaluations.jsonl.")
+
+
+def parse_evaluation(line: bytes) -> Evaluation:
+    """Return the record on a line that ends in a newline; fields we do not know are passed over.
+
+    Raises:
+        LineError: it is not JSON, has a key twice, or does not fit the declaration.
+    """
+    kind = content_of(line).get("record_type")
+    if kind != "evaluation":
+        message = f"record_type {kind!r} is unknown"
+        raise LineError(message)
+    try:
+        return Evaluation.model_validate_json(line, strict=True, extra="ignore")
+    except ValidationError as exc:
+        raise LineError(misfit(exc)) from exc

@@ -90,7 +90,7 @@ def folder_state(run_dir: Path) -> str:
     Another text once one of its files is changed, or can be read, or when this program is newer.
     """
     looks = [str(SCHEMA_VERSION)]
-    for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG):
+    for name in ("config.json", "plan.jsonl", IMPORT_FILE, LOG, EVALUATIONS):
         try:
             looks.append(str((run_dir / name).stat().st_ctime_ns))
         except OSError as exc:

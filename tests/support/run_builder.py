@@ -14,6 +14,8 @@ from analyze.summary.summarize import summarize_run
 from schemas.lake import lake_of
 from schemas.output.summary import GroupSummary, RunSummary
 from schemas.run.config import PlannedTrial, plan_line
+from schemas.run.evaluation import Evaluation
+from schemas.run.layout import EVALUATIONS
 from schemas.run.result import Result, parse_line
 from schemas.run.trace import artifact_frame
 from tests.support import run_rows
@@ -62,6 +64,8 @@ class RunBuilder:
         self.started_at_ms = started_at_ms + day * DAY_MS
         self.trials: list[PlannedTrial] = []
         self.lines: list[bytes] = []
+        self.evaluations: list[bytes] = []
+        """Lines of evaluations.jsonl, a file that a run without any does not have."""
         self.labels: dict[str, str] = {}
         """Of models, by their ids."""
         self.config: dict[str, Any] = {}
@@ -102,6 +106,27 @@ class RunBuilder:
         result = run_rows.result(trial, **(own | fields))
         self.lines.append(line_of(result))
         return result
+
+    def evaluation(self, of: Result | PlannedTrial, **fields: Any) -> Evaluation:
+        """Append a look at the last record of a trial; the n-th is n minutes after the night."""
+        n_looks = len(self.evaluations) + 1
+        own = {
+            "run_id": self.run_id, "result_no": self.record_no(of),
+            "evaluated_at_ms": self.started_at_ms + DAY_MS + 60_000 * n_looks,
+        }  # fmt: skip
+        found = run_rows.evaluation(of, **(own | fields))
+        self.evaluations.append(line_of(found))
+        return found
+
+    def record_no(self, of: Result | PlannedTrial) -> int:
+        """Return the last line that has a result of a trial."""
+        wanted = of.model_id, of.case_id, of.repetition
+        records = enumerate(map(parse_line, self.lines), 1)
+        return max(
+            number
+            for number, one in records
+            if isinstance(one, Result) and (one.model_id, one.case_id, one.repetition) == wanted
+        )
 
     def event(self, name: str, **fields: Any) -> None:
         """Append an event of the run's first moment."""
@@ -185,6 +210,8 @@ class RunBuilder:
         for name, record in (("config.json", config), ("inventory.json", inventory)):
             (self.path / name).write_text(record.model_dump_json(indent=2) + "\n")
         (self.path / "plan.jsonl").write_bytes(b"".join(map(plan_line, self.trials)))
+        if self.evaluations:
+            (self.path / EVALUATIONS).write_bytes(b"".join(self.evaluations))
         (self.path / "results.jsonl").write_bytes(b"".join(self.lines))
         return self.path
 

@@ -14,8 +14,9 @@ from pydantic import BaseModel
 from schemas.config.run_profile import ExecutionPolicy
 from schemas.failures import classify
 from schemas.run.config import PART_DIGITS, FingerprintParts, PlannedTrial, RunConfig, RunModel
+from schemas.run.evaluation import Evaluation
 from schemas.run.inventory import Host, Inventory, resource_tags
-from schemas.run.result import Event, Result
+from schemas.run.result import CheckResult, Event, Result
 
 HASH = "a" * 64
 
@@ -85,6 +86,31 @@ def _meaning_of(failure_type):
 def failed(failure_type, **fields):
     """Return the result of a trial that nobody could judge, whatever its failure means."""
     return result(failure_type=failure_type, **({"passed": None} | fields))
+
+
+def evaluation(of=None, **fields):
+    """Return one look at a record: what its checks came to decides, unless a field says it.
+
+    Args:
+        of: the result, or the planned trial, that was looked at.
+        fields: that are not as usual.
+    """
+    of = of or planned(case_id="one")
+    checks = [check(**one) for one in fields.pop("checks", ())]
+    outcomes = [one.outcome for one in checks]
+    known = {
+        "run_id": of.run_id, "model_id": of.model_id, "case_id": of.case_id,
+        "repetition": of.repetition, "result_no": 1, "kind": "check", "evaluated_at_ms": 1,
+        "evaluation_profile_id": None, "case_hash": of.case_hash, "is_scorable": True,
+        "passed": set(outcomes) == {"passed"} if outcomes else None,
+        "checks_passed": outcomes.count("passed"), "checks_failed": outcomes.count("failed"),
+        "checks_errored": outcomes.count("error"), "checks": checks, "benchlake_version": "0",
+    }  # fmt: skip
+    return Evaluation(**(known | fields))
+
+
+def check(check_id="c", outcome="passed", **fields):
+    return CheckResult(**({"check_id": check_id, "kind": "contains", "outcome": outcome} | fields))
 
 
 def event(**fields):

@@ -1,17 +1,17 @@
-"""Lines of one run's log to rows of the lake: joined to the plan, and to what came before them."""
+"""Lines of one run's logs to rows of the lake: joined to the plan, and to what came before them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from schemas.io.arrow import row_of
 from schemas.io.own_files import open_own_file
-from schemas.lake.layout import BATCH_TABLES
-from schemas.lake.rows.parse_log import Records, read_plan, read_records
+from schemas.lake.logs import RESULT_TABLES
+from schemas.lake.rows.parse_log import Records, read_evaluations, read_plan, read_records
 from schemas.lake.rows.tables import (
     RECORD_KEY,
     TABLES,
@@ -64,23 +64,51 @@ class RunRows:
 
     def _placed(self, results: Columns) -> tuple[Columns, list[tuple[int, str]]]:
         """Return results with the record that each one replaces; those out of place apart."""
-        results, refused = _of_run(results, self._run_id)
         last = self._last
-        keys: list[Key] = list(
-            zip(results["model_id"], results["case_id"], results["repetition"], strict=True)
-        )
-        unplanned = [place for place, key in enumerate(keys) if key not in last]
-        for place in unplanned:
-            model_id, case_id, repetition = keys[place]
-            what = f"trial {model_id} / {case_id} / {repetition} is not in the plan"
-            refused.append((results["record_no"][place], what))
-        if unplanned:
-            results, keys = without(results, unplanned), without({"": keys}, unplanned)[""]
+        results, refused = _in_plan(results, self._run_id, last.keys())
         supersedes: list[int | None] = []
-        for key, number in zip(keys, results["record_no"], strict=True):
+        for key, number in zip(_keys(results), results["record_no"], strict=True):
             supersedes.append(last[key] or None)
             last[key] = number
         return results | {"supersedes": supersedes}, refused
+
+
+class EvaluationRows:
+    """Makes rows of lines of evaluations.jsonl; other runs' and unplanned ones are refused."""
+
+    def __init__(self, run_id: str, planned: Iterable[Key]) -> None:
+        self._run_id = run_id
+        self._planned = frozenset(planned)
+
+    def read(
+        self, lines: Sequence[bytes], first: int
+    ) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
+        """Return the rows of whole lines by table, and the numbers of lines skipped, with why."""
+        columns, wrong = read_evaluations(lines, first)
+        rows, refused = _in_plan(columns, self._run_id, self._planned)
+        problems = sorted([*wrong.items(), *refused])
+        if not rows["record_no"]:
+            return {}, problems
+        schema = TABLES["evaluations"]
+        return {"evaluations": table_from(arrays_of(rows, schema), schema)}, problems
+
+
+def _keys(records: Columns) -> list[Key]:
+    return list(zip(records["model_id"], records["case_id"], records["repetition"], strict=True))
+
+
+def _in_plan(
+    records: Columns, run_id: str, planned: Container[Key]
+) -> tuple[Columns, list[tuple[int, str]]]:
+    """Return the records of planned trials of a run; those of others apart."""
+    records, refused = _of_run(records, run_id)
+    keys = _keys(records)
+    unplanned = [place for place, key in enumerate(keys) if key not in planned]
+    for place in unplanned:
+        model_id, case_id, repetition = keys[place]
+        what = f"trial {model_id} / {case_id} / {repetition} is not in the plan"
+        refused.append((records["record_no"][place], what))
+    return (without(records, unplanned) if unplanned else records), refused
 
 
 def _of_run(records: Columns, run_id: str) -> tuple[Columns, list[tuple[int, str]]]:
@@ -116,7 +144,7 @@ def tables_of(records: Records) -> dict[str, pa.Table]:
     if records.events["record_no"]:
         schema = TABLES["events"]
         tables["events"] = table_from(arrays_of(records.events, schema), schema)
-    return {table: tables[table] for table in BATCH_TABLES if table in tables}
+    return {table: tables[table] for table in RESULT_TABLES.tables if table in tables}
 
 
 def output_hash(text: str) -> str:

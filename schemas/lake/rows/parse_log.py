@@ -34,6 +34,7 @@ from schemas.errors import UnmappedType
 from schemas.io.arrow import is_json_text, json_text
 from schemas.lake.rows.tables import Columns
 from schemas.run.config import PlannedTrial, plan_line
+from schemas.run.evaluation import Evaluation, parse_evaluation
 from schemas.run.result import Event, LineError, Result, parse_line
 
 TAG = "record_type"
@@ -332,6 +333,13 @@ def _log_reader() -> _Reader:
 
 
 @functools.cache
+def _evaluation_reader() -> _Reader:
+    return _Reader(
+        Evaluation, strictly=lambda line: parse_evaluation(line).model_dump_json().encode()
+    )
+
+
+@functools.cache
 def _plan_reader() -> _Reader:
     return _Reader(
         PlannedTrial, strictly=lambda line: plan_line(PlannedTrial.model_validate_json(line))
@@ -342,6 +350,12 @@ def read_records(lines: Sequence[bytes], first: int = 1) -> Records:
     """Return what whole lines of results.jsonl hold; `first` is the number of the first of them."""
     (results, events), problems = _log_reader().read(lines, first)
     return Records(results, events, tuple(problems.items()))
+
+
+def read_evaluations(lines: Sequence[bytes], first: int = 1) -> tuple[Columns, dict[int, str]]:
+    """Return what whole lines of evaluations.jsonl hold, and why others hold nothing, by number."""
+    (columns,), problems = _evaluation_reader().read(lines, first)
+    return columns, problems
 
 
 def read_plan(lines: Sequence[bytes]) -> Columns:

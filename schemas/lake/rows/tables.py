@@ -2,7 +2,7 @@
 
 `runs/lake/<table>/month=YYYY-MM/<run_id>-<writer>-<seq>.parquet`. A file is written under a
 temporary name and renamed when it is whole, so a plain glob never meets half a file. Each names
-the stretches of results.jsonl that it covers, one a run and batch: the next mirror goes on where
+the stretches of a log that it covers, one a run and batch: the next mirror goes on where
 they end. A compaction puts the stretches of several runs into one file.
 
 Lists of values become Arrow columns without a dict for each row. The table `runs` says what a run
@@ -28,9 +28,10 @@ from schemas.config.project import Thresholds
 from schemas.failures import AvailabilityStatus, Cause, TrialStatus
 from schemas.io.arrow import arrow_schema
 from schemas.lake.footer import LAYOUT, PREFIX
-from schemas.lake.layout import ALIASES, Part
+from schemas.lake.layout import ALIASES, RECORDED, Part
 from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
+from schemas.run.evaluation import Evaluation, EvaluationColumns
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
 
 Labels = Annotated[dict[str, str], BeforeValidator(dict)]
@@ -120,6 +121,7 @@ TABLES: Mapping[str, pa.Schema] = {
         arrow_schema(PlannedTrial), "case_hash", "run_fingerprint", "fingerprint_parts"
     ),
     "runs": arrow_schema(RunRow),
+    "evaluations": arrow_schema(Evaluation, EvaluationColumns),
 }
 """Every table of the lake and its columns; `month` comes from the folder's name."""
 
@@ -198,6 +200,7 @@ def lake_document() -> str:
     """
     schemas = {
         **TABLES,
+        RECORDED: TABLES["results"],
         ALIASES: arrow_schema(AliasRow),
         "thresholds": arrow_schema(Thresholds),
         "failure_types": arrow_schema(FailureTypeRow),

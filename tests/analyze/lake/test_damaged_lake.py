@@ -39,6 +39,8 @@ def write(runs_dir, run_id):
     run = RunBuilder(runs_dir, run_id)
     for number in range(N_TRIALS):
         run.result(run.plan(f"c{number}"), raw_output=f"{run_id} {number} " + os.urandom(20).hex())
+    for trial in run.trials:
+        run.evaluation(trial, checks=[{"check_id": "a"}])
     run.event("warmup_failed", model_id="m1", detail="cold")
     run.write()
 
@@ -55,7 +57,7 @@ def counts(runs_dir, *options):
     return json.loads(done.out)[0], done.err
 
 
-WHOLE = {"results": 60, "outputs": 60, "events": 2, "plans": 60, "runs": 2}
+WHOLE = {"results": 60, "outputs": 60, "events": 2, "plans": 60, "runs": 2, "evaluations": 60}
 
 
 def one_file(runs_dir, table):

@@ -20,7 +20,16 @@ from schemas.lake.recover import prune
 from schemas.run.trace import Artifact, artifact_frame
 from tests.support.kept_run import Kept, collect
 from tests.support.mirrored import mirror_run
-from tests.support.run_rows import config, event, failed, inventory, line_of, planned, result
+from tests.support.run_rows import (
+    config,
+    evaluation,
+    event,
+    failed,
+    inventory,
+    line_of,
+    planned,
+    result,
+)
 
 N_TRIALS = 6
 
@@ -43,6 +52,9 @@ class Lost:
             log.append(record.model_copy(update={"artifact_path": path}))
         log.append(event(run_id=run_id, detail={"big": 2**70, "text": "é\n"}))
         log.close()
+        looks = (evaluation(run_id=run_id, case_id=f"c{n}", result_no=n + 1) for n in range(3))
+        self.evaluations = self.dir / "evaluations.jsonl"
+        self.evaluations.write_bytes(b"".join(map(line_of, looks)))
         assert mirror_run(self.dir, self.lake) == []
         self.whole = self.log.read_bytes()
         self.frames = self.traces.read_bytes()
