@@ -86,7 +86,9 @@ class Fields(dict[str, "Any"]):
 
     def model_dump_json(self, **_: Any) -> str:
         """Return it as JSON."""
-        return written(self.model_dump())
+        import json  # noqa: PLC0415 - takes as long to load as Python itself
+
+        return json.dumps(self.model_dump(), ensure_ascii=False)
 
 
 def plain(value: Any) -> Any:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import marshal
 import py_compile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-
-import orjson
 
 from collect.hooks.answers import REASONS, error_of, result_of
 from collect.hooks.artifact import Fact, HookSubject, artifact_of
@@ -290,8 +289,8 @@ def _changed(
 
 
 def _redacted(artifact: Fact) -> Fact:
-    """Return an artifact without secrets, as it is stored."""
-    if not may_hold_secret(orjson.dumps(artifact).decode()):
+    """Return an artifact without secrets, as it is stored; numbers and texts may be any."""
+    if not may_hold_secret(json.dumps(artifact, ensure_ascii=False)):
         return artifact
     redacted = redact_json(artifact)
     assert isinstance(redacted, dict)

@@ -194,6 +194,29 @@ def test_a_large_artifact_arrives(court, folder):
     assert result.outcome == "passed", result
 
 
+def test_whatever_a_model_writes_arrives(court, folder):
+    deep = 7
+    for _ in range(240):
+        deep = [deep]
+    arguments = {"lone": "\udcff\0", "long": 2**80, "deep": deep, "items": 1, "": None}
+    call = {"event_type": "tool_call", "call_id": "1", "tool_name": "t", "raw_arguments": "{"}
+    source = """
+        def judge(artifact):
+            given = artifact.trace[0].parsed_arguments
+            assert given.model_dump() == given
+            assert artifact.model_dump_json()
+            depth, inner = 0, given["deep"]
+            while isinstance(inner, list):
+                depth, inner = depth + 1, inner[0]
+            return (depth, inner, given["lone"], given["long"], given["items"], given[""]) == (
+                240, 7, "\\udcff\\0", 2**80, 1, None)
+    """
+
+    result = court.judge(folder, source, trace=[{**call, "parsed_arguments": arguments}])
+
+    assert result.outcome == "passed", result
+
+
 def test_without_a_sandbox_a_hook_is_told_where_its_files_are(folder):
     source = """
         import os
