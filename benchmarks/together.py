@@ -29,7 +29,7 @@ import duckdb
 from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from schemas.lake import compact, lake_of, live_files
-from schemas.lake.run_mirror import RunMirror
+from schemas.lake.writer import RunMirror
 from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig
 from schemas.run.result import Result
 

@@ -42,7 +42,14 @@ Model = TypeVar("Model", bound=BaseModel)
 Severity = Literal["error", "warning"]
 
 DocumentKind = Literal[
-    "report-v2", "report-v1", "swebench", "predictions", "results", "summary", "unknown"
+    "report-v2",
+    "report-v1",
+    "swebench",
+    "predictions",
+    "results",
+    "evaluations",
+    "summary",
+    "unknown",
 ]
 """Kinds of documents that `analyze validate` knows by their content."""
 

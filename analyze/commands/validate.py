@@ -20,7 +20,7 @@ def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="What to look at.")],
     json: JsonOption = False,
 ) -> None:
-    """Check reports, predictions, results.jsonl and summary.json.
+    """Check reports, predictions, results.jsonl, evaluations.jsonl and summary.json.
 
     Reports are evaluation reports and those of the SWE-bench harness. Each file is recognised by
     its content. Exit code 0: all are valid. Exit code 1: any is not.

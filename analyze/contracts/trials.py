@@ -17,6 +17,7 @@ from analyze.contracts.base import (
     TRIAL_ORDER,
     Columns,
     ViewRow,
+    columns_of,
     raw_columns,
     same_column,
     view_row,
@@ -24,6 +25,8 @@ from analyze.contracts.base import (
 from schemas.base import Count, EpochMillis, Positive, Usd
 from schemas.run.alias import AliasRow
 from schemas.run.config import FingerprintParts
+from schemas.run.evaluation import Evaluation, EvaluationColumns
+from schemas.run.result import CheckResult
 
 COUNTS = "A failed trial of the model rather than one without a verdict"
 
@@ -39,6 +42,17 @@ TRIAL: Columns = {
     "started_at": (datetime | None, STARTED_AT),
 }
 """Columns of one record of one trial that mean the same in every view."""
+
+EVALUATION: Columns = {
+    "record_no": (Positive, "Line of results.jsonl that was looked at."),
+    "evaluation_no": (Positive, "Line number in evaluations.jsonl."),
+    "evaluated_at_ms": (EpochMillis, "Wall clock, when it was done, in ms since 1970-01-01 UTC."),
+    "evaluated_at": (
+        datetime | None,
+        "evaluated_at_ms as a timestamp in UTC; null also beyond the year 9999.",
+    ),
+}
+"""Columns of one look at a record."""
 
 TRIAL_KEY = """
     run_id provider model thinking_level model_id suite_id case_id repetition record_no
@@ -222,6 +236,44 @@ CaseAliasesRow = view_row(
         EpochMillis,
         "When it was joined, or its chain changed, in ms since 1970-01-01 UTC.",
     ),
+)
+
+EvaluationsRow = view_row(
+    "evaluations",
+    "run_id, evaluation_no",
+    f"""
+    {TRIAL_KEY} evaluation_no kind evaluated_at_ms evaluated_at evaluation_profile_id case_hash
+    is_scorable passed checks_passed checks_failed checks_errored is_current benchlake_version
+    """,
+    EVALUATION,
+    TRIAL,
+    raw_columns("evaluations", Evaluation, EvaluationColumns),
+    is_current=(bool, "The one that decides its trial: the newest of the record that counts."),
+)
+
+ChecksRow = view_row(
+    "checks",
+    f"{TRIAL_ORDER}, check_id, check_hash nulls first",
+    f"""
+    {TRIAL_KEY} check_id check_hash kind outcome message reason dimensions detail evaluated_at_ms
+    evaluation_no is_current
+    """,
+    TRIAL,
+    columns_of(CheckResult),
+    check_id=(str, "Name of the check in its case."),
+    kind=(str, "What kind of check it is."),
+    outcome=(str, "`passed`, `failed` or `error`."),
+    message=(str | None, "What it found; null: it passed, or has nothing to say."),
+    dimensions=(tuple[str, ...], "Dimensions it speaks for; null: made before there were any."),
+    evaluated_at_ms=(
+        EpochMillis | None,
+        "When it was made, in ms since 1970-01-01 UTC; null: by the run itself.",
+    ),
+    evaluation_no=(
+        Positive | None,
+        "Line of evaluations.jsonl it stands in; null: in the result itself.",
+    ),
+    is_current=(bool, "Belongs to the checks that decide the verdict now."),
 )
 
 EventsRow = view_row(

@@ -5,14 +5,17 @@ than most queries do. What a column means begins in the views; here columns that
 nulls of the declared type. No database file is made: a connection lives in memory.
 
 Where the lake has aliases, a case stands under its newest id. That goes by run, since a run that
-asked both ids asked two cases: there neither is renamed.
+asked both ids asked two cases: there neither is renamed. Where it has evaluations, results and
+plans say what the newest one of a trial's record says; `raw_recorded_results` stay as they were
+written.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from schemas.failures import FAILURES, classify
 from schemas.lake import (
     ALIASES,
     LAYOUT,
+    RECORDED,
     TABLE_NAMES,
     LakeColumn,
     lake_columns,
@@ -34,8 +38,11 @@ from schemas.run.layout import SCHEMA_VERSION
 TABLE = "case_names"
 """(run_id, written_id, case_id) of every case that has a newer id than its run wrote."""
 
-NAMED_TABLES = frozenset({"results", "outputs", "plans"})
+NAMED_TABLES = frozenset({"results", RECORDED, "outputs", "plans", "evaluations"})
 """Raw tables that name cases."""
+
+OF_FILES = {RECORDED: "results"}
+"""Raw tables that have no files of their own, by the table whose files they read."""
 
 SUPERSEDES = "supersedes"
 
@@ -44,7 +51,10 @@ BEFORE_IT = (
 )
 """The record that a record supersedes, from the records themselves; older layouts do not say it."""
 
-RAW_TABLES = (*TABLE_NAMES, ALIASES, "thresholds", "failure_types")
+EVALUATED_TABLES = frozenset({"results", "plans"})
+"""Raw tables in which the newest evaluation of a record decides."""
+
+RAW_TABLES = (*TABLE_NAMES, RECORDED, ALIASES, "thresholds", "failure_types")
 """Every table that views can read, each as `raw_<table>`; the last two have no files."""
 
 LINE, CELL = ";", ","
@@ -135,21 +145,46 @@ def fill(
         elif table == "failure_types":
             _view(connection, table, _failure_types())
         else:
-            some = None if table == ALIASES else months  # by when they were made, not by run
-            files = [
-                path
-                for path in live_files(lake, table, some)
-                if table == ALIASES or run_id is None or may_hold(path, run_id)
-            ]
-            listed += files
+            source = partial(_source, connection, lake, listed, months=months, run_id=run_id)
             with engine_errors(f"raw_{table}"):
-                sql = _select(connection, table, columns, files)
+                sql = source(OF_FILES.get(table, table))
+                if table in EVALUATED_TABLES and live_files(lake, "evaluations", months):
+                    sql = _evaluated(table, sql, source)
             if is_renamed and table in NAMED_TABLES:
                 sql = _with_newest_ids(sql)
             if run_id is not None and table != ALIASES:
                 sql = f"select * from ({sql}) where run_id = {literal(run_id)}"  # noqa: S608
             _view(connection, table, sql)
     return listed
+
+
+def _source(
+    connection: duckdb.DuckDBPyConnection,
+    lake: Path,
+    listed: list[Path],
+    table: str,
+    *,
+    months: Collection[str] | None,
+    run_id: str | None,
+) -> str:
+    """Return the select of a table over its files, which are added to those that were listed."""
+    some = None if table == ALIASES else months  # by when they were made, not by run
+    files = [
+        path
+        for path in live_files(lake, table, some)
+        if table == ALIASES or run_id is None or may_hold(path, run_id)
+    ]
+    listed += files
+    return _select(connection, table, lake_columns()[table], files)
+
+
+def _evaluated(table: str, sql: str, source: Callable[[str], str]) -> str:
+    """Return a select of a raw table in which the newest evaluation of a record decides."""
+    newest = read_sql("lake/newest_evaluations.sql").format(evaluations=source("evaluations"))
+    if table == "results":
+        return read_sql("lake/evaluated_results.sql").format(newest=newest, results=sql)
+    results = source("results")
+    return read_sql("lake/evaluated_plans.sql").format(newest=newest, results=results, plans=sql)
 
 
 def _read_names(

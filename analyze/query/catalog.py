@@ -27,6 +27,8 @@ VIEWS = (
     "staging/stg_results",
     "staging/stg_outputs",
     "staging/stg_events",
+    "staging/stg_evaluations",
+    "staging/stg_recorded_results",
     "staging/stg_case_aliases",
     "staging/stg_thresholds",
     "staging/stg_failure_types",
@@ -45,6 +47,8 @@ VIEWS = (
     "intermediate/int_cell_counts",
     "intermediate/int_cell_pairs",
     "intermediate/int_case_outcomes",
+    "intermediate/int_evaluations",
+    "intermediate/int_checks",
     "marts/runs",
     "marts/models",
     "marts/cases",
@@ -55,6 +59,8 @@ VIEWS = (
     "marts/failures",
     "marts/outputs",
     "marts/events",
+    "marts/evaluations",
+    "marts/checks",
     "marts/run_summary",
     "marts/model_summary",
     "marts/failure_summary",
@@ -82,6 +88,9 @@ QUANTILES = re.compile(r"quantile_cont\((\w+), \[([\d., ]+)\]\) as (\w+)_quantil
 LABEL = re.compile(r"map_extract\(([\w.]+), ([\w.]+)\)\[1\]")
 """The value of a key; DuckDB before 1.2 takes `map[key]` for a list."""
 
+UNNESTED = re.compile(r"\bunnest\((\w+)\)")
+"""A row a member of a list, which Spark calls another way."""
+
 LOOKING_AROUND = re.compile(
     r"\b(show|information_schema|duckdb_\w+|pragma_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE
 )
@@ -108,9 +117,10 @@ def sql_of(view: str) -> str:
 def portable_sql_of(view: str) -> str:
     """Return the select of a view for other engines: of standard SQL and arrays from 1.
 
-    Lists of quantiles become a column a quantile, `x_quantiles[2]` becomes `x_p95`.
+    Lists of quantiles become a column a quantile, `x_quantiles[2]` becomes `x_p95`; a list is
+    taken apart by `explode`, as Spark does.
     """
-    sql = LABEL.sub(r"\1[\2]", sql_of(view))
+    sql = UNNESTED.sub(r"explode(\1)", LABEL.sub(r"\1[\2]", sql_of(view)))
     if (match := QUANTILES.search(sql)) is None:
         return sql
     quantiles = match[2].split(", ")

@@ -26,10 +26,14 @@ from schemas.errors import ViewNotFound
 from schemas.lake import lake_columns
 
 RAW_GRAINS = {
-    "results": "One row per line of type `result` in results.jsonl, superseded ones included.",
+    "results": "One row per line of type `result` in results.jsonl, superseded ones included; "
+    "verdict and checks are those of the newest evaluation of it.",
+    "recorded_results": "One row per line of type `result` in results.jsonl, as it was written. "
+    "Not files of its own: those of results.",
     "outputs": "One row per line of type `result` in results.jsonl: the text of the answer.",
     "events": "One row per line of type `event` in results.jsonl.",
-    "plans": "One row per trial of a run's plan.",
+    "plans": "One row per trial of a run's plan, with the checks that decide its verdict now.",
+    "evaluations": "One row per line of evaluations.jsonl, a later look at one record of a trial.",
     "runs": "One row per run, and one more each time its labels are changed.",
     "aliases": "One row per case id and each time that it was joined to another or taken back.",
     "thresholds": "One row: where numbers become verdicts. Not a file: the packaged defaults.",

@@ -329,8 +329,10 @@ def _judged(page: TrialPage) -> Iterator[str]:
 
 
 def _check(check: Mapping[str, str | None]) -> str:
+    reason = f", {check['reason']}" if check["reason"] else ""
     message = f": {check['message']}" if check["message"] else ""
-    return line_of(f"check {check['check_id']} ({check['kind']}): {check['outcome']}{message}")
+    head = f"check {check['check_id']} ({check['kind']})"
+    return line_of(f"{head}: {check['outcome']}{reason}{message}")
 
 
 def _conversation(page: TrialPage) -> Iterator[str]:

@@ -90,7 +90,8 @@ class ShownTrial:
             return self.failure_type
         failed = [check for check in self.checks or () if check["outcome"] != "passed"]
         checks = (
-            f"{check['check_id']}: {check['message'] or check['outcome']}" for check in failed
+            f"{check['check_id']}: {check['message'] or check['reason'] or check['outcome']}"
+            for check in failed
         )
         return "; ".join(filter(None, (self.violation, *checks)))
 

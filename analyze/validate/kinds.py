@@ -23,7 +23,7 @@ from schemas.formats.report_v1 import is_old_version, is_result, is_v2, shape_of
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
 from schemas.io.json_text import BOM, described, excerpt, read_json_text
-from schemas.run.layout import LOG
+from schemas.run.layout import EVALUATIONS, LOG
 
 MAX_FINDINGS = 10_000
 """Findings of a file that are kept; a log in which every line is wrong would fill the memory."""
@@ -35,8 +35,11 @@ CHUNK_BYTES = 2**20
 
 Unknown = Literal["ignore", "forbid"]
 
-LinesKind = Literal["results", "predictions"]
+LinesKind = Literal["results", "evaluations", "predictions"]
 """Kinds of which each record stands on a line of its own."""
+
+NAMED: Mapping[str, LinesKind] = {LOG: "results", EVALUATIONS: "evaluations"}
+"""Files whose lines are of a kind although none of the first can be read."""
 
 HARNESS_ONLY = frozenset(
     name
@@ -65,7 +68,7 @@ LOOKED_FOR = (
     "one of an earlier schema (`instances`; `results` with `task_id`; `statistics`)",
     "a SWE-bench report (`submitted_instances`, `submitted_ids`)",
     "predictions (`instance_id`, `model_patch`)",
-    "results.jsonl (lines with `record_type`)",
+    "results.jsonl or evaluations.jsonl (lines with `record_type`)",
     "summary.json (`generated_at`, `models`)",
 )
 
@@ -183,6 +186,8 @@ def kind_of_record(value: object) -> LinesKind | None:
         return None
     if value.get("record_type") in ("result", "event"):
         return "results"
+    if value.get("record_type") == "evaluation":
+        return "evaluations"
     keys = {"model_patch", "model_name_or_path"} & value.keys()
     return "predictions" if keys and "instance_id" in value else None
 
@@ -242,7 +247,7 @@ def kind_of_lines(path: Path, file: BinaryIO) -> LinesKind | None:
     for line in lines if is_named else lines[:1]:
         if (kind := kind_of_record(_content(line))) is not None:
             return kind
-    return "results" if path.name == LOG else None
+    return NAMED.get(path.name)
 
 
 def _first_lines(file: BinaryIO) -> list[bytes]:

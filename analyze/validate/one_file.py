@@ -147,9 +147,15 @@ def _check_lines(
 
 def _line_problems(kind: LinesKind) -> LineProblems:
     """Return who knows what is wrong with the lines of a file."""
-    from analyze.validate.results_log import PredictionLines, ResultsCheck  # noqa: PLC0415 - the lake's
+    from analyze.validate.results_log import (  # noqa: PLC0415 - the lake's
+        EvaluationLines,
+        PredictionLines,
+        ResultsCheck,
+    )
 
-    return ResultsCheck().problems if kind == "results" else PredictionLines().problems
+    if kind == "results":
+        return ResultsCheck().problems
+    return EvaluationLines().problems if kind == "evaluations" else PredictionLines().problems
 
 
 def validation_lines(files: Sequence[ValidatedFile]) -> Iterator[str]:

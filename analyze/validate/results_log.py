@@ -1,4 +1,4 @@
-"""What is wrong with results.jsonl, summary.json (ours or the earlier tool's) and predictions.
+"""What is wrong with logs of runs, summary.json (ours or the earlier tool's) and predictions.
 
 A line of a log is wrong when readers of the log refuse it, and they pass over it then. Several
 results of one trial are no mistake: the last one counts. Predictions are lines for SWE-bench.
@@ -17,11 +17,14 @@ from schemas.errors import counted
 from schemas.formats.swebench import PredictionCheck
 from schemas.io.json_text import described, excerpt, read_json_text, value_problems
 from schemas.output.summary import SUMMARY_VERSION, RunSummary, WallClock
+from schemas.run.evaluation import Evaluation, parse_evaluation
 from schemas.run.import_record import DocumentResult, is_document_line
 from schemas.run.result import Event, Result, content_of, parse_line
 
 MAX_TYPES = 100
 """Unknown record types that are remembered; after them each line is told."""
+
+TORN = "the last line has no newline: it was cut short, and readers pass over it"
 
 OTHERS = ("n_skipped_unavailable", "n_rate_limited", "n_error", "n_auth_error")
 """Counts that add up to the total with `n_ok`; the earlier tool has no `n_auth_error`."""
@@ -32,13 +35,12 @@ class ResultsCheck:
 
     def __init__(self) -> None:
         self._is_earlier: bool | None = None
-        self._types: set[str] = set()
+        self._types = RecordTypes("`result` or `event`")
 
     def problems(self, line: FileLine) -> Iterator[Finding]:
         """Yield what is wrong with the next line."""
         if not line.is_whole:
-            message = "the last line has no newline: it was cut short, and readers pass over it"
-            yield warning("torn_line", "", message, line.number)
+            yield warning("torn_line", "", TORN, line.number)
             return
         try:
             self._read(line.content)
@@ -67,29 +69,59 @@ class ResultsCheck:
 
     def _reasons(self, line: FileLine, why: str) -> Iterator[Finding]:
         """Yield each reason for which a line is refused, `why` if none can be placed."""
-        if not line.content.strip():
-            yield error("not_json", "", "the line is empty", line.number)
-            return
-        value, told = read_json_text(line.content)
-        if told := told or tuple(value_problems(value)):
-            yield from (one.model_copy(update={"line": line.number}) for one in told)
-            return
-        if not isinstance(value, dict):
-            message = f"an object is needed, found {described(value)}"
-            yield error("not_an_object", "", message, line.number)
+        value, told = _object_of(line)
+        if value is None:
+            yield from told
             return
         kind = value.get("record_type")
         if kind not in ("result", "event"):
-            yield from self._unknown(kind, line.number)
+            yield from self._types.unknown(kind, line.number)
             return
         record = Event if kind == "event" else DocumentResult if self._is_earlier else Result
         findings = tuple(refused(record, line.content, line.number))
         yield from findings or [error("refused", "", why, line.number)]
 
-    def _unknown(self, kind: object, number: int) -> Iterator[Finding]:
+
+class EvaluationLines:
+    """Looks at the lines of one evaluations.jsonl in turn, as the lake reads them."""
+
+    def __init__(self) -> None:
+        self._types = RecordTypes("`evaluation`")
+
+    def problems(self, line: FileLine) -> Iterator[Finding]:
+        """Yield what is wrong with the next line."""
+        if not line.is_whole:
+            yield warning("torn_line", "", TORN, line.number)
+            return
+        try:
+            parse_evaluation(line.content)
+        except ValueError as exc:
+            value, told = _object_of(line)
+            if value is None:
+                yield from told
+            elif (kind := value.get("record_type")) != "evaluation":
+                yield from self._types.unknown(kind, line.number)
+            else:
+                findings = tuple(refused(Evaluation, line.content, line.number))
+                yield from findings or [error("refused", "", str(exc), line.number)]
+
+
+class RecordTypes:
+    """Kinds of records that are unknown in a log, each of which is told once.
+
+    Args:
+        wanted: the kinds that it has, in words.
+    """
+
+    def __init__(self, wanted: str) -> None:
+        self._wanted = wanted
+        self._types: set[str] = set()
+
+    def unknown(self, kind: object, number: int) -> Iterator[Finding]:
+        """Yield what is wrong with the kind of a line."""
         where = pointer("record_type")
         if not isinstance(kind, str):
-            message = f"`result` or `event` is needed, found {described(kind)}"
+            message = f"{self._wanted} is needed, found {described(kind)}"
             code = "missing_field" if kind is None else "wrong_type"
             yield error(code, where, message, number)
         elif kind not in self._types:
@@ -97,6 +129,19 @@ class ResultsCheck:
                 self._types.add(kind)
             message = f"{excerpt(kind)} is a kind of record that is unknown; readers pass over it"
             yield warning("unknown_record_type", where, message, number)
+
+
+def _object_of(line: FileLine) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
+    """Return the JSON object on a line that was refused; without one, why there is none."""
+    if not line.content.strip():
+        return None, (error("not_json", "", "the line is empty", line.number),)
+    value, told = read_json_text(line.content)
+    if told := told or tuple(value_problems(value)):
+        return None, tuple(one.model_copy(update={"line": line.number}) for one in told)
+    if not isinstance(value, dict):
+        message = f"an object is needed, found {described(value)}"
+        return None, (error("not_an_object", "", message, line.number),)
+    return value, ()
 
 
 class PredictionLines:

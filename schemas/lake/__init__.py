@@ -33,16 +33,15 @@ from schemas.lake.layout import (
     month_of,
     require_own_lake,
 )
-from schemas.lake.log_coverage import LakeLines, LakeLog, holds, require_log
-from schemas.lake.logs import covered_until
+from schemas.lake.log_coverage import LakeLines, LakeLog, covered_until, holds, require_log
 from schemas.lake.manifest import LakeChange, Manifest
 from schemas.lake.quarantine import SetAside, find_damaged, sentences, set_aside
 from schemas.lake.transaction import LakeBusy
 
 if TYPE_CHECKING:
     from schemas.lake.bulk_load import WholeRun
-    from schemas.lake.run_mirror import RunMirror as RunMirror
     from schemas.lake.run_rows import TextOf
+    from schemas.lake.writer import RunMirror as RunMirror
 
 __all__ = [
     "ALIASES",
@@ -113,7 +112,7 @@ class Lake(Manifest):
             MirrorBusy: another process holds it.
             LogLost: the log does not hold what the lake took from it.
         """
-        from schemas.lake.run_mirror import RunMirror
+        from schemas.lake.writer import RunMirror
 
         return RunMirror(run_dir, self.folder, wait_s=wait_s, is_growing=True)
 

@@ -23,8 +23,14 @@ import pyarrow as pa
 from schemas.io.files import TEMPORARY
 from schemas.io.own_files import locked, open_own_file
 from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part, month_of
-from schemas.lake.log_coverage import tail_before
-from schemas.lake.logs import EVALUATION_TABLES, LOG_OF_TABLE, LOGS, RESULT_TABLES, LogTables
+from schemas.lake.log_coverage import (
+    EVALUATION_TABLES,
+    LOG_OF_TABLE,
+    LOGS,
+    RESULT_TABLES,
+    LogTables,
+    tail_before,
+)
 from schemas.lake.manifest import Manifest
 from schemas.lake.rows.lines import EvaluationRows, planned_run
 from schemas.lake.rows.tables import TABLES

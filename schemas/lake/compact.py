@@ -21,7 +21,7 @@ from schemas.lake.layout import (
     Part,
     month_of,
 )
-from schemas.lake.logs import LOG_OF_TABLE, LOGS, LogTables, whole_batches
+from schemas.lake.log_coverage import LOG_OF_TABLE, LOGS, LogTables, whole_batches
 from schemas.lake.manifest import LakeChange, Manifest
 from schemas.lake.rewrite import Unfit, rewriting
 from schemas.lake.transaction import LakeBusy, is_locked, lake_lock, old_trash, swap

@@ -17,19 +17,20 @@ from schemas.errors import BenchError, DamagedFile, counted, restore_command
 from schemas.io.own_files import refuse_other
 from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
 from schemas.lake.layout import LakeFile, Part
-from schemas.lake.log_coverage import holds, size_of
-from schemas.lake.logs import (
+from schemas.lake.log_coverage import (
     EVALUATION_TABLES,
     LOG_OF_TABLE,
     RESULT_TABLES,
     LogTables,
     covered_until,
+    holds,
+    size_of,
 )
 from schemas.lake.manifest import LakeChange, Manifest, MirroredRun
 from schemas.lake.recover import prune, remove_part
-from schemas.lake.run_mirror import RunMirror
 from schemas.lake.run_rows import keep_labels
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
+from schemas.lake.writer import RunMirror
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord, is_imported
 from schemas.run.layout import (

@@ -34,7 +34,7 @@ from schemas.lake.layout import (
     moving,
     strays,
 )
-from schemas.lake.logs import RESULT_TABLES
+from schemas.lake.log_coverage import RESULT_TABLES
 from schemas.lake.transaction import old_trash
 
 RUNS = "manifest/runs.json"

@@ -19,8 +19,15 @@ from schemas.lake.layout import (
     LakeFile,
     Part,
 )
-from schemas.lake.log_coverage import holds, is_shorter, require_held
-from schemas.lake.logs import RESULT_TABLES, LogTables, covered_until, whole_batches
+from schemas.lake.log_coverage import (
+    RESULT_TABLES,
+    LogTables,
+    covered_until,
+    holds,
+    is_shorter,
+    require_held,
+    whole_batches,
+)
 from schemas.lake.rewrite import rewriting
 from schemas.lake.transaction import LOCK_WAIT_S, LakeBusy, lake_lock, swap
 

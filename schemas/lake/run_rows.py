@@ -18,14 +18,20 @@ from schemas.io.arrow import record_of
 from schemas.lake.bulk_load import WholeRun
 from schemas.lake.footer import parts_of
 from schemas.lake.layout import NO_COVERAGE, month_of
-from schemas.lake.log_coverage import LakeLines, LakeLog, holds
-from schemas.lake.logs import EVALUATION_TABLES, LOGS, RESULT_TABLES, LogTables
+from schemas.lake.log_coverage import (
+    EVALUATION_TABLES,
+    LOGS,
+    RESULT_TABLES,
+    LakeLines,
+    LakeLog,
+    LogTables,
+    holds,
+)
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows.lines import output_hash, run_table
 from schemas.lake.rows.tables import RunRow
-from schemas.lake.run_mirror import RunMirror
-from schemas.lake.writer import LakeWriter
+from schemas.lake.writer import LakeWriter, RunMirror
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.evaluation import Evaluation
 from schemas.run.result import OUTPUT_FIELDS, Event, Result

@@ -8,7 +8,9 @@ import pytest
 
 from analyze.api import open_history
 from analyze.importers.sf_bench import import_sf_bench
+from schemas.run.result import Result, parse_line
 from tests.support.paths import ROOT
+from tests.support.run_rows import evaluation, line_of
 
 pytestmark = pytest.mark.docs
 
@@ -25,10 +27,25 @@ REPORT = {
 """What the samples lack: a trial that is missing, and a score of another tool."""
 
 
+def evaluate(run_dir):
+    """Look at the first answer of a run twice, the second time with a check that was edited."""
+    lines = (run_dir / "results.jsonl").read_bytes().splitlines(keepends=True)
+    records = enumerate(map(parse_line, lines), 1)
+    number, first = next((number, one) for number, one in records if isinstance(one, Result))
+    looks = (
+        evaluation(first, result_no=number, evaluated_at_ms=at_ms, checks=[check])
+        for at_ms, check in enumerate(
+            ({"check_hash": "a" * 16, "outcome": "failed"}, {"check_hash": "b" * 16}), 1
+        )
+    )
+    (run_dir / "evaluations.jsonl").write_bytes(b"".join(map(line_of, looks)))
+
+
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
     runs = tmp_path_factory.mktemp("cookbook") / "runs"
     shutil.copytree(ROOT / "data" / "samples" / "runs", runs, ignore=shutil.ignore_patterns("lake"))
+    evaluate(runs / "night_01")
     report = runs.parent / "report.json"
     report.write_text(json.dumps(REPORT))
     import_sf_bench(report, runs)

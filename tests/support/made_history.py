@@ -15,6 +15,7 @@ from analyze.lake.raw_tables import connect, fill
 from analyze.query.catalog import create_views
 from schemas.failures import classify
 from schemas.io.arrow import row_of
+from schemas.lake import RECORDED
 from schemas.lake.rows.tables import TABLES, RunRow
 from tests.support import run_rows
 from tests.support.mirrored import table_of
@@ -71,7 +72,8 @@ class MadeHistory:
         connection = connect(threads=threads)
         fill(connection, Path("none"), ("thresholds", "failure_types"))
         connection.execute(ALIASES)
-        for name, table in self.tables(shuffled).items():
+        tables = self.tables(shuffled)
+        for name, table in (tables | {RECORDED: tables["results"]}).items():
             connection.register(f"raw_{name}", table)
         create_views(connection, described=False)
         return connection
@@ -184,4 +186,22 @@ class MadeHistory:
         lake = {"record_no": record_no, "output_hash": sha(text)[:16], "supersedes": earlier}
         for table in ("results", "outputs"):
             self.rows[table].append(row_of(result) | unknown | lake)
+        if record_no % 4 == 0:
+            self._looks(trial, record_no, at_ms)
         return meaning is not None and meaning.retryable
+
+    def _looks(self, trial, record_no, at_ms) -> None:
+        """Look at a record twice, the second time with a check that was edited."""
+        for number, check_hash in enumerate(("a" * 16, "b" * 16)):
+            look = run_rows.evaluation(
+                trial,
+                result_no=record_no,
+                evaluated_at_ms=at_ms + number * HOUR_MS,
+                case_hash=trial.case_hash or sha("unknown"),
+                checks=[
+                    {"check_id": "edited", "check_hash": check_hash, "dimensions": ("a",)},
+                    {"check_id": "same", "outcome": ("failed", "error")[number]},
+                ],
+            )
+            rows = self.rows["evaluations"]
+            rows.append(row_of(look) | {"record_no": len(rows) + 1})

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from schemas.lake.footer import parts_of
 from schemas.lake.rows.tables import TABLES
-from schemas.lake.run_mirror import RunMirror
+from schemas.lake.writer import RunMirror
 
 
 def mirror_run(run_dir: Path, lake: Path) -> list[str]:

@@ -2,6 +2,9 @@
 
 from analyze.lake.raw_tables import connect, fill
 
+EXPLODE = "create macro explode(members) as unnest(members)"
+"""What portable views call a row a member of a list, for DuckDB."""
+
 
 def open_lake(lake, run_id=None):
     """Return an in-memory connection on which the lake's tables are `raw_results` and so on."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from schemas.io.arrow import row_of
 from schemas.io.own_files import open_own_file
-from schemas.lake.logs import RESULT_TABLES
+from schemas.lake.log_coverage import RESULT_TABLES
 from schemas.lake.rows.parse_log import Records, read_evaluations, read_plan, read_records
 from schemas.lake.rows.tables import (
     RECORD_KEY,

@@ -9,6 +9,7 @@ import pytest
 from analyze.commands import validate as command
 from tests.support.analyze_cli import call, forked
 from tests.support.interpreter import run_without
+from tests.support.run_rows import evaluation, line_of
 
 UNREADABLE = Path("/proc/self/mem")
 """A regular file whose first byte nobody can read."""
@@ -22,6 +23,33 @@ REPORT = {
     "instances": [], "summary": {"total_instances": 1}, "resolved_ids": [],
     "unresolved_ids": [], "error_ids": [], "empty_patch_ids": [], "completed_ids": [],
 }  # fmt: skip
+
+
+def test_evaluations_are_checked_line_by_line(tmp_path):
+    path = tmp_path / "evaluations.jsonl"
+    good = line_of(evaluation(checks=[{}]))
+    path.write_bytes(b"".join([
+        good,
+        good.replace(b'"repetition":1', b'"repetition":1.5'),
+        b"\n",
+        b"[]\n",
+        b'{"record_type":"judgement"}\n',
+        good.replace(b'"kind":"check"', b'"kind":"check","kind":"check"'),
+        good[:-5],
+    ]))  # fmt: skip
+
+    (found,) = json.loads(call("validate", path, "--json").out)
+
+    assert (found["kind"], found["valid"]) == ("evaluations", False)
+    codes = [(one["line"], one["severity"]) for one in found["findings"]]
+    assert codes == [
+        (2, "error"), (3, "error"), (4, "error"), (5, "warning"), (6, "error"), (7, "warning"),
+    ]  # fmt: skip
+    assert found["findings"][0]["pointer"] == "/repetition"
+    path.write_bytes(good * 2)
+    assert call("validate", path).code == 0
+    path.write_bytes(b"no line of any kind\n")
+    assert json.loads(call("validate", path, "--json").out)[0]["kind"] == "evaluations"
 
 
 @pytest.fixture

@@ -94,7 +94,8 @@ def test_rule_1_no_quantile_is_approximate():
 
 
 def test_rule_1_both_forms_of_a_view_with_quantiles_agree(made):
-    twins = [view for view in VIEWS if portable_sql_of(view) != sql_of(view)]
+    marts = (view for view in VIEWS if view.startswith("marts/"))
+    twins = [view for view in marts if portable_sql_of(view) != sql_of(view)]
     assert twins
     for view in twins:
         own = made.sql(f"from {name_of(view)}").to_arrow_table().to_pylist()

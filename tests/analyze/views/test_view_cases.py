@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from analyze.query.catalog import NAMES, portable_sql_of, sql_of
+from tests.support.open_lake import EXPLODE
 
 CASES = [
     (path.stem, case)
@@ -29,6 +30,7 @@ def test_view_case(view, sql, case, schemas_of):
     upstream = set(re.findall(r"\w+", sql)) & schemas_of.keys() - {view}
     assert set(case["given"]) <= upstream
     with duckdb.connect(":memory:") as connection:
+        connection.execute(EXPLODE)
         for name in upstream:
             schema = schemas_of[name]
             run = {"run_id": "r"} if "run_id" in schema.names else {}

@@ -18,7 +18,7 @@ from schemas.lake.layout import (
     live_paths,
     month_of,
 )
-from schemas.lake.logs import covered_until
+from schemas.lake.log_coverage import covered_until
 from schemas.lake.rows.tables import TABLES
 from tests.schemas.lake.test_compact import NOW_MS, rows_of
 from tests.support.interpreter import run_without
