@@ -32,7 +32,7 @@ CHAT = (
 CALL = (
     b'{"id":"chatcmpl-1","object":"chat.completion","created":1760000000,"model":"%s","choices":'
     b'[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1",'
-    b'"type":"function","function":{"name":"exec_shell","arguments":"{\\"command\\": \\"true\\"}"'
+    b'"type":"function","function":{"name":"exec_shell","arguments":"{\\"command\\": \\"%s\\"}"'
     b'}}]},"finish_reason":"tool_calls"}],"usage":%s}'
 )
 TEXT = (
@@ -81,9 +81,13 @@ def whole(prompt: str, tokens: int) -> bytes:
     return json_answer(200, CHAT % (MODEL.encode(), text, _usage(prompt, tokens)))
 
 
-def called() -> bytes:
-    """Return the response of a model that runs a command in a shell."""
-    return json_answer(200, CALL % (MODEL.encode(), _usage("", 1)))
+def called(prompt: str) -> bytes:
+    """Return the response of a model that runs a command in a shell: the one it is told, or none.
+
+    The prompt says `Run: ` and a command without quotes.
+    """
+    command = prompt.partition("Run: ")[2] or "true"
+    return json_answer(200, CALL % (MODEL.encode(), command.encode(), _usage("", 1)))
 
 
 def completion(prompts: list[str], tokens: int) -> bytes:

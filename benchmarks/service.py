@@ -70,7 +70,7 @@ class Service:
             prompts = [asked] if isinstance(asked, str) else [str(one) for one in asked]
             return [(self.latency_ns, completion(prompts, self.tokens))]
         if "tools" in body and body["messages"][-1]["role"] != "tool":
-            return [(self.latency_ns, called())]
+            return [(self.latency_ns, called(prompt))]
         if not body.get("stream"):
             return [(self.latency_ns, whole(prompt, self.tokens))]
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))

@@ -62,6 +62,9 @@ def run(
     shard: options.ShardOption = None,
     skip_unevaluable: options.SkipUnevaluableOption = False,
     unsafe_no_sandbox: options.UnsafeOption = False,
+    evaluation_profile: options.EvaluationOption = None,
+    keep_workspaces: options.KeepWorkspacesOption = None,
+    workspaces_mb: options.WorkspacesOption = None,
     label: options.LabelOption = None,
     max_cost: options.MaxCostOption = None,
     assume_price: options.AssumePriceOption = None,
@@ -81,6 +84,7 @@ def run(
     from collect.commands.run import run as make_run
     from collect.execute.spec import RunRequest
     from collect.plan.narrow import narrowed
+    from schemas.run.config import MAX_WORKSPACES_MB
 
     if resume is not None:
         values = {one.opts[0]: context.params.get(one.name or "") for one in context.command.params}
@@ -97,6 +101,9 @@ def run(
         narrowed=narrowed(case, tag, model, max_trials, shard),
         skip_unevaluable=skip_unevaluable,
         unsafe_no_sandbox=unsafe_no_sandbox,
+        evaluation_profile=evaluation_profile,
+        keep_workspaces=keep_workspaces or "all",
+        workspaces_mb=workspaces_mb or MAX_WORKSPACES_MB,
         run_id=run_id,
         labels=tuple(label or ()),
         max_cost_usd=max_cost,
@@ -120,6 +127,7 @@ def plan(
     shard: options.ShardOption = None,
     skip_unevaluable: options.SkipUnevaluableOption = False,
     unsafe_no_sandbox: options.UnsafeOption = False,
+    evaluation_profile: options.EvaluationOption = None,
     allow_host: options.AllowHostOption = None,
     runs: options.RunsOption = Path("runs"),
     json: options.JsonOption = False,
@@ -139,10 +147,55 @@ def plan(
         narrowed=narrowed(case, tag, model, max_trials, shard),
         skip_unevaluable=skip_unevaluable,
         unsafe_no_sandbox=unsafe_no_sandbox,
+        evaluation_profile=evaluation_profile,
         allowed_hosts=tuple(allow_host or ()),
     )
     shown = preview(inputs_of(request, Path.cwd()), runs)
     typer.echo(plan_json(shown) if json else plan_text(shown))
+
+
+@app.command(rich_help_panel=RUN)
+def check(
+    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="The run's id.")],
+    suite: Annotated[
+        str | None,
+        typer.Option("--suite", metavar="ID|PATH", help="Whose checks. Default: the run's own."),
+    ] = None,
+    evaluation_profile: options.EvaluationOption = None,
+    runs: options.RunsOption = Path("runs"),
+    case: options.CaseOption = None,
+    model: options.ModelOption = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Make checks again that are the same as before, too.")
+    ] = False,
+    unsafe_no_sandbox: options.UnsafeOption = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Make the checks of stored trials again, as they stand now. Asks no model.
+
+    What was found before stays; of a check that was edited the newest outcome counts. A check that
+    is the same and was made keeps its outcome.
+
+    Example: collect check latest
+
+    Exit codes: 0 done; 1 some checks could not look; 2 usage or configuration; 130 interrupted.
+    """
+    spare_output()
+    from collect.commands.check import check as make_check
+    from collect.stored_checks.inputs import CheckRequest
+
+    request = CheckRequest(
+        runs_dir=runs,
+        run=run,
+        suite=suite,
+        evaluation_profile=evaluation_profile,
+        cases=tuple(case or ()),
+        models=tuple(model or ()),
+        force=force,
+        unsafe_no_sandbox=unsafe_no_sandbox,
+        as_json=json,
+    )
+    raise typer.Exit(make_check(request))
 
 
 @app.command(rich_help_panel=RUN)

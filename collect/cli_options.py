@@ -48,6 +48,26 @@ SkipUnevaluableOption = Annotated[
         "--skip-unevaluable", help="Run without tools, runners and checks that are not there."
     ),
 ]
+EvaluationOption = Annotated[
+    str | None,
+    typer.Option(
+        "--evaluation-profile",
+        metavar="ID|PATH",
+        help="Evaluation profile: whether hooks run, what is redacted.",
+    ),
+]
+KeepWorkspacesOption = Annotated[
+    Literal["all", "failed", "none"] | None,
+    typer.Option(
+        "--keep-workspaces", help="Whose files stay once the checks have run. Default: all."
+    ),
+]
+WorkspacesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--workspaces-mb", metavar="MB", min=1, help="Of all files that stay. Default: 10000."
+    ),
+]
 UnsafeOption = Annotated[
     bool,
     typer.Option(

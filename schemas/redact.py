@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from json import dumps
 from typing import TYPE_CHECKING
@@ -39,6 +41,21 @@ MIN_KEY_CHARS = 16
 """Longer ones are keys, and never what somebody writes where a server wants any key at all."""
 
 MARK = "[redacted]"
+
+_only_own: ContextVar[bool] = ContextVar("only_own", default=False)
+
+
+@contextmanager
+def only_own_keys() -> Iterator[None]:
+    """Redact the values of our own secret variables alone, for `redact_secrets: false` (D-G8).
+
+    What looks like a key and is none of ours stays, in this context and the tasks begun in it.
+    """
+    token = _only_own.set(True)
+    try:
+        yield
+    finally:
+        _only_own.reset(token)
 
 
 @cache
@@ -97,9 +114,16 @@ def redact(text: str) -> str:
         return text
     for value in _secret_marks():
         text = text.replace(value, MARK)
+    if _only_own.get():
+        return text
     text = URL_PASSWORD.sub(lambda match: match.group(1) + MARK, text)
     text = AUTHORIZATION.sub(lambda match: match.group(1) + MARK, text)
     return KEY_SHAPES.sub(MARK, text)
+
+
+def redacts_shapes() -> bool:
+    """Return whether more goes than keys of ours (`only_own_keys`)."""
+    return not _only_own.get()
 
 
 def holds_key(text: str) -> bool:

@@ -126,8 +126,11 @@ def load_object(target: Any) -> Any:
     """Return what a text `module:attribute` names; what is no text is itself."""
     if not isinstance(target, str):
         return target
-    module, _, attribute = target.partition(":")
-    return getattr(sys.modules.get(module) or import_module(module), attribute)
+    name, _, attribute = target.partition(":")
+    module = sys.modules.get(name)
+    if module is None or getattr(module.__spec__, "_initializing", False):
+        module = import_module(name)  # waits for another thread that loads it just now
+    return getattr(module, attribute)
 
 
 def _package(entry: EntryPoint) -> str:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from collect.config import ResolvedModel, RunInputs
+from collect.config.evaluation import hooked
 from collect.config.tools import needs_sandbox
+from collect.execute.evaluation import evaluation_of
 from collect.inventory.model_builds import look_up, with_builds
 from collect.plan import previous_runs
 from collect.plan.changes import PlanChanges, changes_since, earlier_plan
@@ -121,6 +123,7 @@ def plan_json(shown: Preview) -> str:
             "cases": [case.case_id for case in inputs.cases],
             "repetitions": inputs.profile.execution_policy.run_repetitions,
             "sandbox": _sandbox_json(inputs),
+            "evaluation": _evaluation_json(inputs),
             "warnings": list(inputs.warnings),
             "estimates": [
                 {name: getattr(one, name) for name in ESTIMATED} for one in shown.estimates
@@ -167,6 +170,27 @@ def _sandbox_text(inputs: RunInputs) -> list[str]:
     ]
 
 
+def _evaluation_json(inputs: RunInputs) -> dict[str, object] | None:
+    """Return the evaluation profile, and the cases whose hooks it lets run; None: there is none."""
+    if (evaluation := evaluation_of(inputs.evaluation)) is None:
+        return None
+    cases = [case.case_id for case in hooked(inputs.cases)]
+    return {**evaluation.model_dump(mode="json"), "hooked_cases": cases}
+
+
+def _evaluation_text(inputs: RunInputs) -> list[str]:
+    if (evaluation := evaluation_of(inputs.evaluation)) is None:
+        return []
+    policy = evaluation.security_policy
+    n_hooked = len(hooked(inputs.cases))
+    hooks = "no hook runs"
+    if n_hooked:
+        network = "with" if policy.network_access == "allow" else "without"
+        hooks = f"hooks of {counted(n_hooked, 'case')} run in a sandbox {network} network"
+    redacts = "secrets" if policy.redact_secrets else "the values of our own keys only"
+    return [f"evaluation profile {evaluation.evaluation_profile_id}: {hooks}; {redacts} redacted"]
+
+
 def _model_json(model: ResolvedModel) -> dict[str, object]:
     return {
         **{name: getattr(model, name) for name in ASKED},
@@ -198,6 +222,7 @@ def plan_text(shown: Preview) -> str:
         f"up to {policy.max_concurrency} at once",
         _project_text(inputs.project),
         *_sandbox_text(inputs),
+        *_evaluation_text(inputs),
         "",
     ]
     for model in inputs.models:

@@ -12,9 +12,9 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from collect.checks.declarative import HINDRANCES, hindrance
+from collect.checks.declarative import HINDRANCES, HOOKS_DISABLED, hindrance
 from collect.config.project_files import problem_at
-from collect.config.resolved import LoadedCase, WireMessage
+from collect.config.resolved import LoadedCase, Unbuilt, WireMessage
 from collect.config.runners import RUNNERS
 from collect.config.tools import CHOICES, TOOLS
 from schemas.config.case import Case, CaseContext, Message, PromptMessage
@@ -29,6 +29,7 @@ MAX_CASE_FILE_BYTES = 32_000_000
 
 SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"
 SKIP_CHECKS = "`--skip-unevaluable` runs the case, which then gets no verdict"
+ALLOW_HOOKS = "an evaluation profile with `allow_local_python_hooks: true` switches them on; "
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Notes:
     source: Source
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    unbuilt: list[Problem] = field(default_factory=list)
+    unbuilt: list[Unbuilt] = field(default_factory=list)
     left: int = MAX_CASE_FILE_BYTES
     """Bytes that files of the case may still hold."""
 
@@ -46,9 +47,10 @@ class Notes:
         """Note a problem that breaks the case."""
         self.problems.append(problem_at(self.source, key, what, **facts))
 
-    def add_unbuilt(self, what: str, key: KeyPath, advice: str) -> None:
-        """Note what this version does not have, at a key of the file."""
-        self.unbuilt.append(problem_at(self.source, key, what, advice=advice))
+    def add_unbuilt(self, what: str, key: KeyPath, advice: str, check_id: str = "") -> None:
+        """Note what is not there, at a key of the file."""
+        problem = problem_at(self.source, key, what, advice=advice)
+        self.unbuilt.append(Unbuilt(problem, check_id))
 
 
 def messages_of(
@@ -261,6 +263,7 @@ def load_case(path: Path) -> CaseFile:
         cluster=case.cluster,
         unavailable=unavailable,
         unevaluable=unevaluable,
+        has_workspace=has_files(case),
         unbuilt=tuple(notes.unbuilt),
     )
     return CaseFile(
@@ -356,7 +359,9 @@ def _unevaluable(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:
             found.append((check.check_id, reason))
             of = "python_hook" if check.declarative is None else "declarative"
             what = f"check `{check.check_id}` cannot be made: {HINDRANCES[reason]}"
-            notes.add_unbuilt(what, ("deterministic_checks", number, of), SKIP_CHECKS)
+            advice = ALLOW_HOOKS * (reason == HOOKS_DISABLED) + SKIP_CHECKS
+            key = "deterministic_checks", number, of
+            notes.add_unbuilt(what, key, advice, check.check_id)
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Evaluation profiles: judges, references and the system prompt's file.
+"""Evaluation profiles: judges, references, the system prompt's file, and which hooks may run.
 
 A judge is resolved like a model of a suite: where it is asked, with which key and body (D-G1,
 D-G6, D-H4).
@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from collect.config import endpoints
+from collect.checks.declarative import HOOKS_DISABLED, SANDBOX_MISSING
+from collect.config import endpoints, unsupported
 from collect.config.cases import Notes
 from collect.config.project_files import name_problems, project_of, resolve, warning_at
+from collect.config.resolved import LoadedCase
 from collect.config.unsupported import reserved
-from schemas.config.evaluation_profile import EvaluationProfile, JudgeConfig
-from schemas.errors import ConfigError, nearest
+from schemas.config.evaluation_profile import EvaluationProfile, JudgeConfig, SecurityPolicy
+from schemas.errors import ConfigError, display_path, nearest
 from schemas.io.validation import parse
 from schemas.io.yaml import KeyPath, decode, read_bytes, read_yaml
 
@@ -132,6 +134,21 @@ class LoadedEvaluation:
     prompt_sha256: str | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def notices(self) -> list[str]:
+        """What a run says of it: its warnings, and what nothing reads yet."""
+        unread = unsupported.of_evaluation(self.profile)
+        places = (f"{display_path(self.path)}: {text}" for text in unsupported.words_of([*unread]))
+        return [*self.warnings, *places]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files that it was made of, each with its sha256."""
+        files = {str(self.path): self.sha256}
+        if self.prompt_path is not None and self.prompt_sha256 is not None:
+            files[str(self.prompt_path)] = self.prompt_sha256
+        return files
+
 
 def load_evaluation_profile(
     reference: str, working_dir: Path, *, allowed_hosts: Iterable[str] = ()
@@ -241,3 +258,44 @@ def _prompt(profile: EvaluationProfile, found: Notes) -> tuple[str | None, Path 
     if not text.strip():
         found.add_problem(f"{name}: is empty", key)
     return text, path, hashlib.sha256(raw).hexdigest()
+
+
+def hook_ids(case: LoadedCase) -> tuple[str, ...]:
+    """Return the check_id of each check of a case that is a hook."""
+    return tuple(check.check_id for check in case.checks if check.python_hook is not None)
+
+
+def allowed(case: LoadedCase) -> LoadedCase:
+    """Return a case whose hooks may run."""
+    ids = hook_ids(case)
+    return replace(
+        case,
+        unevaluable=tuple(one for one in case.unevaluable if one[1] != HOOKS_DISABLED),
+        unbuilt=tuple(one for one in case.unbuilt if one.check_id not in ids),
+    )
+
+
+def by_policy(cases: Iterable[LoadedCase], policy: SecurityPolicy) -> tuple[LoadedCase, ...]:
+    """Return cases whose hooks may run where a security policy says so."""
+    if not policy.allow_local_python_hooks:
+        return tuple(cases)
+    return tuple(map(allowed, cases))
+
+
+def disabled(case: LoadedCase, reason: str = HOOKS_DISABLED) -> LoadedCase:
+    """Return a case whose hooks cannot run, as of which reason."""
+    others = tuple(
+        one for one in case.unevaluable if one[1] not in {HOOKS_DISABLED, SANDBOX_MISSING}
+    )
+    mine = tuple((check_id, reason) for check_id in hook_ids(case))
+    return replace(case, unevaluable=(*others, *mine))
+
+
+def hooked(cases: Iterable[LoadedCase]) -> list[LoadedCase]:
+    """Return the cases that are asked and have a hook that may run."""
+    return [
+        case
+        for case in cases
+        if case.unavailable is None
+        and not set(hook_ids(case)) <= {check_id for check_id, _ in case.unevaluable}
+    ]

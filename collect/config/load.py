@@ -10,6 +10,7 @@ from typing import TypeVar
 from collect.config import unsupported
 from collect.config.agents import assign_agents, fingerprint_agents
 from collect.config.cases import find_cases
+from collect.config.evaluation import LoadedEvaluation, by_policy, load_evaluation_profile
 from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import is_path, name_problems, problem_at, resolve
 from collect.config.resolved import LoadedCase, ResolvedModel
@@ -54,14 +55,21 @@ class RunInputs:
     sandbox: RunSandbox | None = None
     """Where commands are locked in; None: no case needs it, or it was not looked at yet."""
     sandbox_version: str | None = None
+    evaluation: LoadedEvaluation | None = None
+    """What decides how trials are evaluated; None: deterministic checks alone, without hooks."""
     skip_unevaluable: bool = False
     """What this version cannot do is left out, and nothing is refused for it."""
 
 
 def load_inputs(
-    suite_ref: str, profile_ref: str, *, working_dir: Path, allowed_hosts: Iterable[str] = ()
+    suite_ref: str,
+    profile_ref: str,
+    *,
+    working_dir: Path,
+    allowed_hosts: Iterable[str] = (),
+    evaluation_ref: str | None = None,
 ) -> RunInputs:
-    """Load a suite, its cases and a run profile, given as ids or paths.
+    """Load a suite, its cases, a run profile and an evaluation profile, given as ids or paths.
 
     Raises:
         ConfigError: all problems of all files involved.
@@ -81,6 +89,7 @@ def load_inputs(
     problems += name_problems(suite_source, "suite_id", suite.suite_id)
     if not is_path(profile_ref):  # a path finds it, whatever it calls itself
         problems += name_problems(profile_source, "run_profile_id", profile.run_profile_id)
+    evaluation = _evaluation(evaluation_ref, working_dir, hosts, problems)
     models, wrong, warnings = resolve_models(suite, profile, suite_source, hosts)
     problems += [*wrong, *too_many_at_once(profile, profile_source)]
     warnings += unsupported.greedy_models(models, profile, profile_source)
@@ -89,6 +98,10 @@ def load_inputs(
         files[str(project.path)] = project.sha256
     taken = suite_cases(suite, suite_source, find_cases)
     cases, files = taken.cases, files | taken.files
+    if evaluation is not None:
+        warnings += evaluation.notices
+        files |= evaluation.files
+        cases = by_policy(cases, evaluation.profile.security_policy)
     warnings += taken.warnings
     problems += taken.problems
     has_tools = any(case.context.llm_probe.tools for case in cases)
@@ -123,6 +136,7 @@ def load_inputs(
         config_files=files,
         allowed_hosts=tuple(sorted(hosts)),
         warnings=tuple(warnings),
+        evaluation=evaluation,
     )
 
 
@@ -140,7 +154,7 @@ def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
     """
     problems = unsupported.unsendable(inputs.models, inputs.cases)
     if not skip_unevaluable:
-        problems += [problem for case in inputs.cases for problem in case.unbuilt]
+        problems += [one.problem for case in inputs.cases for one in case.unbuilt]
     if problems:
         raise ConfigError(problems)
     warnings = map(redact, (*inputs.warnings, *unsupported.warnings_of(inputs.cases)))
@@ -157,6 +171,18 @@ def _load(
     except ConfigError as exc:
         problems += exc.problems
         return source, None
+
+
+def _evaluation(
+    reference: str | None, working_dir: Path, hosts: frozenset[str], problems: list[Problem]
+) -> LoadedEvaluation | None:
+    if reference is None:
+        return None
+    try:
+        return load_evaluation_profile(reference, working_dir, allowed_hosts=hosts)
+    except ConfigError as exc:
+        problems += exc.problems
+        return None
 
 
 def _seeds(

@@ -52,6 +52,15 @@ def as_json(message: WireMessage) -> dict[str, JsonValue]:
 
 
 @dataclass(frozen=True, slots=True)
+class Unbuilt:
+    """What a case needs and is not there."""
+
+    problem: Problem
+    check_id: str = ""
+    """Of the check that cannot look; empty: no trial can be made."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedCase:
     """A case, or an entry of a prompt list, ready to be sent and judged."""
 
@@ -81,8 +90,10 @@ class LoadedCase:
     """Why no trial of it can be made here; such trials are recorded without a request."""
     unevaluable: tuple[tuple[str, str], ...] = ()
     """(check_id, reason) of each check that cannot look here."""
-    unbuilt: tuple[Problem, ...] = ()
-    """What the case needs and this version does not have, each with its place."""
+    has_workspace: bool = False
+    """A trial of it leaves files, in which checks can look."""
+    unbuilt: tuple[Unbuilt, ...] = ()
+    """What the case needs and is not there, each with its place."""
 
     @property
     def is_scorable(self) -> bool:

@@ -23,6 +23,7 @@ from collect.config.endpoints import PROVIDERS
 from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.config.runners import RUNNERS
+from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import Problem, counted, display_path
@@ -40,6 +41,7 @@ RUNNER = f"is for the openclaw runner, which is {NOT_BUILT}: nothing reads it"
 TURNS = "counts turns with tools, and no case offers any: nothing reads it"
 NO_TOOLS = "is for tools, and the case offers none: nothing reads it"
 
+NO_FILES = "is a file of a workspace, and a trial of the case has none: nothing reads it"
 NO_RUNNER = "is for runners that carry out calls themselves: nothing reads it"
 
 Settings = dict[str, EffectiveSetting]
@@ -107,11 +109,8 @@ def of_case(case: LoadedCase) -> Iterator[Unread]:
             yield ("input", "context", "llm_probe", name), NO_TOOLS
     if probe.tools and not offers_tools:
         yield ("input", "context", "llm_probe", "tools"), NO_RUNNER
-    if openclaw.expected_artifact is not None and case.runner_type != "openclaw":
-        yield ("input", "context", "openclaw", "expected_artifact"), RUNNER
-    for number, check in enumerate(case.checks):
-        if check.dimensions:
-            yield ("deterministic_checks", number, "dimensions"), JUDGING
+    if openclaw.expected_artifact is not None and not case.has_workspace:
+        yield ("input", "context", "openclaw", "expected_artifact"), NO_FILES
     for name in ("expectations", "rubric"):
         if getattr(case, name) is not None:
             yield (name,), JUDGING
@@ -141,6 +140,16 @@ def of_profile(profile: RunProfile, *, has_tools: bool = True) -> Iterator[Unrea
             yield ("model_overrides", model_id, "max_turns"), TURNS
     if profile.openclaw is not None:
         yield ("openclaw",), RUNNER
+
+
+def of_evaluation(profile: EvaluationProfile) -> Iterator[Unread]:
+    """Yield what an evaluation profile holds beside its security policy."""
+    for name in ("judges", "judge_runs", "aggregation", "anchors"):
+        if name in profile.model_fields_set:
+            yield (name,), JUDGING
+    for name in ("judge_system_prompt", "judge_system_prompt_path"):
+        if getattr(profile, name) is not None:
+            yield (name,), JUDGING
 
 
 def warnings_at(source: Source, unread: Iterable[Unread]) -> list[str]:

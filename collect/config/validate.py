@@ -127,8 +127,8 @@ def case_file(file: CaseFile, found: Findings) -> None:
     """Take over what loading a case found."""
     found.problems += file.problems
     found.warnings += file.warnings
-    for problem in file.case.unbuilt if file.case else ():
-        found.refused(problem)
+    for one in file.case.unbuilt if file.case else ():
+        found.refused(one.problem)
     if file.case is not None and (unread := list(unsupported.of_case(file.case))):
         found.warnings += unsupported.warnings_at(read_yaml(file.path), unread)
 
@@ -173,7 +173,7 @@ def check_evaluation_profile(path: Path, found: Findings) -> None:
     project = project_file_of(path)
     hosts = project.allowed_hosts if project else ()
     loaded = load_evaluation_profile(str(path), Path.cwd(), allowed_hosts=hosts)
-    found.warnings += [*loaded.warnings, f"{display_path(path)}: {unsupported.JUDGING}"]
+    found.warnings += loaded.notices
 
 
 def check_agent(path: Path, found: Findings) -> None:

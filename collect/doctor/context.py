@@ -153,7 +153,7 @@ def _inspect_suite(
         return InspectedSuite(path.stem, path, problems=exc.problems)
     models, problems, _ = resolve_models(suite, ANY_PROFILE, source, hosts)
     taken = suite_cases(suite, source, cases_of)
-    refused = [problem for case in taken.cases for problem in case.unbuilt]
+    refused = [one.problem for case in taken.cases for one in case.unbuilt]
     return InspectedSuite(
         suite.suite_id,
         path,

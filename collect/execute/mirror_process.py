@@ -274,3 +274,21 @@ def _wait(process: subprocess.Popen[bytes], is_interrupted: bool) -> int:
             with contextlib.suppress(subprocess.TimeoutExpired):  # the system has it
                 process.wait(REPORT_END_TIMEOUT_S)
         raise
+
+
+def bring_in(run_dir: Path) -> list[str]:
+    """Bring what is new of a run that has ended into the lake, and sum the run up again.
+
+    Returns:
+        What went wrong, in sentences; the run's folder has all of it in any case.
+    """
+    notes: list[str] = []
+
+    async def once() -> str | None:
+        child = await MirrorChild.start(run_dir, notes.append)
+        return await child.finish()
+
+    if (trouble := asyncio.run(once())) is not None:
+        again = shlex.join(("analyze", "summarize", display_path(run_dir.absolute())))
+        notes.append(f"{trouble}; `{again}` tries again")
+    return notes

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import orjson
 from pydantic import JsonValue
 
 from collect.checks.base import Verdict
-from collect.checks.declarative import Trial, run_check
 from collect.execute.budget import cost_of
 from collect.providers.base import Outcome, Usage
 from collect.runners.base import Execution
@@ -22,9 +20,8 @@ from collect.tools import ToolUse
 from schemas.base import SCHEMA_VERSION
 from schemas.config.prices import NANO, Price
 from schemas.config.suite import Routing
-from schemas.redact import redact, redact_json
+from schemas.redact import redact, redact_json, redacts_shapes
 from schemas.run.config import PlannedTrial
-from schemas.run.layout import SNAPSHOT
 from schemas.run.result import MAX_RAW_OUTPUT_BYTES, CheckResult, CostSource, Result, cut
 
 NO_VERDICT = Verdict(objective_pass=None, violation=None, parsed_output=None)
@@ -64,10 +61,15 @@ def bounded(parsed: JsonValue) -> JsonValue:
     return parsed if len(orjson.dumps(parsed)) <= 2 * MAX_RAW_OUTPUT_BYTES else None
 
 
-@lru_cache(maxsize=1024)
 def _clean(text: str | None) -> str | None:
-    """Return a short text from outside, without secrets; the same ones come again and again."""
-    return None if text is None else cut(redact(text), MAX_TEXT_BYTES)[0]
+    """Return a short text from outside, without secrets."""
+    return None if text is None else _cleaned(text, redacts_shapes())
+
+
+@lru_cache(maxsize=1024)
+def _cleaned(text: str, _redacts_shapes: bool) -> str:
+    """Return the same; the same texts come again and again."""
+    return cut(redact(text), MAX_TEXT_BYTES)[0]
 
 
 def passed_of(
@@ -85,30 +87,17 @@ def passed_of(
         return None
     if failure is not None:
         return False if failure.counts_against_model else None
+    return joined(verdict.objective_pass, checks)
+
+
+def joined(objective_pass: bool | None, checks: Sequence[CheckResult]) -> bool | None:
+    """Return the verdict on an answer: what its validator and its checks come to together."""
     if any(check.outcome == "error" for check in checks):
         return None
     parts = [check.outcome == "passed" for check in checks]
-    if verdict.objective_pass is not None:
-        parts.append(verdict.objective_pass)
+    if objective_pass is not None:
+        parts.append(objective_pass)
     return all(parts) if parts else None
-
-
-def checks_of(execution: Execution, n_tool_calls: int, run_dir: Path) -> tuple[CheckResult, ...]:
-    """Return what the case's checks found; a trial that the model never saw is not checked."""
-    failure = execution.outcome.failure
-    if failure is not None and not failure.counts_against_model:
-        return ()
-    trial = Trial(
-        final_text=execution.outcome.text,
-        n_tool_calls=n_tool_calls,
-        status="success" if failure is None else failure.status,
-        folder=execution.case.folder,
-        workspace=None if execution.workspace is None else run_dir / execution.workspace / SNAPSHOT,
-    )
-    hindered = dict(execution.case.unevaluable)
-    return tuple(
-        run_check(check, trial, hindered.get(check.check_id)) for check in execution.case.checks
-    )
 
 
 def result_of(

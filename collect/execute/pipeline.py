@@ -20,16 +20,18 @@ from collect.config.endpoints import PROVIDERS
 from collect.config.runners import RUNNERS
 from collect.console.progress import RunReport, Screen
 from collect.execute.budget import Budget
+from collect.execute.checking import Keeper, evaluated, executed_trial, interrupted
+from collect.execute.evaluation import opened_hooks, redacting
 from collect.execute.executor import COST_STOP_REASON, Executor, Hooks
 from collect.execute.mirror_process import MirrorChild
-from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, checks_of, result_of
+from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
 from collect.execute.spec import RunSpec, tags_of
 from collect.execute.tools import opened
 from collect.execute.warm_up import Around
 from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
-from collect.run_folder.log import RunLog, resume_command
+from collect.run_folder.log import RunLog, check_command, resume_command
 from collect.runners.base import Execution, RunnerContext, mistaken
 from collect.runners.loop_clock import LoopClock
 from collect.runners.tools.toolbox import Toolbox
@@ -41,10 +43,12 @@ from schemas.redact import redact, redact_json
 from schemas.registry import load_object
 from schemas.run.config import PlannedTrial
 from schemas.run.model_names import ModelNames
-from schemas.run.result import Event, Result
+from schemas.run.result import CheckResult, Event, Result
 from schemas.run.trace import artifact_frame
 
 if TYPE_CHECKING:
+    from collect.hooks.artifact import HookSubject
+    from collect.hooks.hooks import Hooks as PythonHooks
     from collect.local.servers import Servers
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -127,6 +131,8 @@ class Pipeline:
         self._servers = servers
         self._clock = LoopClock()
         self._toolbox = Toolbox()
+        self._hooks: PythonHooks | None = None
+        self._keeper = Keeper(log.run_dir, spec.keep_workspaces, spec.workspaces_mb)
         context = RunnerContext(log.run_dir, self._clock, CompletionQueue(), self._toolbox)
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
@@ -168,8 +174,18 @@ class Pipeline:
             self._event("repaired", None, repaired)
         interrupts.watch(self._interrupted, self._executor.cancel)
         try:
-            async with self._clock, opened(self._toolbox, self._spec.tools):
-                await self._execute()
+            with redacting(self._spec.evaluation):
+                async with (
+                    self._clock,
+                    opened(self._toolbox, self._spec.tools),
+                    opened_hooks(
+                        self._spec.cases.values(),
+                        self._spec.evaluation,
+                        self._spec.sandbox_limits,
+                        is_unsafe=self._spec.request.unsafe_no_sandbox,
+                    ) as self._hooks,
+                ):
+                    await self._execute()
         finally:
             self._screen.end()
             try:
@@ -240,7 +256,12 @@ class Pipeline:
         frame = await off_loop(text, partial(artifact_frame, artifact_of(execution)))
         path = self._log.append_artifact(trial.model_id, frame)
         n_tool_calls = len(outcome.tool_calls) or len(tools.tool_calls)
-        checks = checks_of(execution, n_tool_calls, self._log.run_dir)
+        cut_off: asyncio.CancelledError | None = None
+        try:
+            checks = await self._checked(execution, n_tool_calls)
+        except asyncio.CancelledError as exc:  # the answer is written down all the same
+            cut_off = exc
+            checks = interrupted(execution.case.checks, check_command(self._log.run_dir))
         model = self._models[trial.model_id]
         made = partial(
             result_of,
@@ -253,12 +274,40 @@ class Pipeline:
             routing=model.routing,
             elapsed_ms=elapsed_ms,
         )
-        result = await off_loop(text, made)
+        result = made() if cut_off else await off_loop(text, made)
         self._log.append(result)
+        if cut_off is not None:
+            raise cut_off
+        if execution.workspace is not None:
+            await self._settled(execution.workspace, result)
         self._finished.replace(trial.model_id, trial.case_id, trial.repetition)
         self.report.count(result)
         self._screen.result(result)
         self._apply_rules(execution, result)
+
+    async def _checked(self, execution: Execution, n_tool_calls: int) -> list[CheckResult]:
+        """Return what the case's checks found; a trial that the model never saw is not checked."""
+        failure, case = execution.outcome.failure, execution.case
+        if not case.checks or (failure is not None and not failure.counts_against_model):
+            return []
+        trial = executed_trial(execution, n_tool_calls, self._log.run_dir)
+
+        def given() -> HookSubject:
+            from collect.execute.subject import executed_subject  # noqa: PLC0415 - few have hooks
+
+            return executed_subject(execution, trial, self._spec)
+
+        return await evaluated(case, case.checks, trial, self._hooks, given)
+
+    async def _settled(self, workspace: str, result: Result) -> None:
+        """Keep the files of a trial, or not; told once when there is no room for more."""
+        before = self._keeper.n_beyond
+        await asyncio.to_thread(self._keeper.settle, workspace, passed=result.passed)
+        if self._keeper.n_beyond > before == 0:
+            limit = f"--workspaces-mb {self._spec.workspaces_mb}"
+            detail = f"files of trials are not kept from here on: {limit} is reached"
+            self._event("workspaces_full", None, detail)
+            self._screen.note(detail)
 
     def _apply_rules(self, execution: Execution, result: Result) -> None:
         """Stop where the execution policy says so (D-E7)."""

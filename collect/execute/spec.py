@@ -21,6 +21,7 @@ from collect.config.endpoints import refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
 from collect.config.resolved import SAME_IN_CONFIG
 from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
+from collect.execute.evaluation import evaluation_of, hooks_ready
 from collect.execute.tools import RunTools, locked_in, tools_of
 from collect.plan.fingerprint import digest
 from collect.plan.narrow import narrow
@@ -29,10 +30,19 @@ from collect.runners.trace import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
+from schemas.config.sandbox import DEFAULT_SANDBOX, SandboxLimits
 from schemas.errors import RunInLake
 from schemas.lake import holds_run, lake_of
 from schemas.redact import redact, redact_json
-from schemas.run.config import EffectiveSetting, Narrowed, RunConfig, RunModel
+from schemas.run.config import (
+    MAX_WORKSPACES_MB,
+    EffectiveSetting,
+    KeepWorkspaces,
+    Narrowed,
+    RunConfig,
+    RunEvaluation,
+    RunModel,
+)
 from schemas.run.inventory import resource_tags
 from schemas.run.layout import refuse_name
 
@@ -49,6 +59,12 @@ class RunRequest:
     """A run to complete, by its id or `latest`; its suite, profile and choices are its own."""
     narrowed: Narrowed = field(default_factory=Narrowed)
     skip_unevaluable: bool = False
+    evaluation_profile: str | None = None
+    """By id or path; None: none, so that no hook runs."""
+    keep_workspaces: KeepWorkspaces = "all"
+    """Whose files stay once the checks have run."""
+    workspaces_mb: int = MAX_WORKSPACES_MB
+    """Of all files that stay."""
     unsafe_no_sandbox: bool = False
     """Commands of a model run on this machine without anything around them."""
     run_id: str | None = None
@@ -82,6 +98,7 @@ class RunSpec:
 
     request: RunRequest
     suite_id: str
+    run_profile_id: str
     models: tuple[ResolvedModel, ...]
     cases: Mapping[str, LoadedCase]
     policy: ExecutionPolicy
@@ -93,6 +110,12 @@ class RunSpec:
     """Answers of earlier runs are taken over before anything is asked."""
     warnings: tuple[str, ...] = ()
     tools: RunTools = field(default_factory=RunTools)
+    evaluation: RunEvaluation | None = None
+    """By which its trials are evaluated."""
+    sandbox_limits: SandboxLimits = DEFAULT_SANDBOX.limits
+    """Of one command, hooks included."""
+    keep_workspaces: KeepWorkspaces = "all"
+    workspaces_mb: int = MAX_WORKSPACES_MB
     inputs: RunInputs | None = None
     """What a new run is made of; None: it goes on, with the plan in its folder."""
 
@@ -118,10 +141,12 @@ def inputs_of(request: RunRequest, working_dir: Path) -> RunInputs:
         request.run_profile,
         working_dir=working_dir,
         allowed_hosts=request.allowed_hosts,
+        evaluation_ref=request.evaluation_profile,
     )
-    skip = request.skip_unevaluable
+    skip, is_unsafe = request.skip_unevaluable, request.unsafe_no_sandbox
     inputs = runnable(narrow(inputs, request.narrowed), skip_unevaluable=skip)
-    return locked_in(inputs, is_unsafe=request.unsafe_no_sandbox, skip_unevaluable=skip)
+    inputs = locked_in(inputs, is_unsafe=is_unsafe, skip_unevaluable=skip)
+    return hooks_ready(inputs, is_unsafe=is_unsafe, skip_unevaluable=skip)
 
 
 def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]) -> RunSpec:
@@ -148,6 +173,7 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
     spec = RunSpec(
         request=request,
         suite_id=inputs.suite.suite_id,
+        run_profile_id=inputs.profile.run_profile_id,
         models=priced.models,
         cases={case.case_id: case for case in inputs.cases},
         policy=inputs.profile.execution_policy,
@@ -162,6 +188,10 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
             inputs.sandbox,
             (inputs.suite.suite_id, inputs.suite.title),
         ),
+        evaluation=evaluation_of(inputs.evaluation),
+        sandbox_limits=inputs.profile.sandbox.limits,
+        keep_workspaces=request.keep_workspaces,
+        workspaces_mb=request.workspaces_mb,
         inputs=priced,
     )
     if spec.has_embedded:
@@ -208,6 +238,9 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
         narrowed=inputs.narrowed,
         skip_unevaluable=inputs.skip_unevaluable,
         sandbox=inputs.sandbox,
+        evaluation=spec.evaluation,
+        keep_workspaces=spec.keep_workspaces,
+        workspaces_mb=spec.workspaces_mb,
         run_group=_group(inputs),
         labels=tuple(map(redact, spec.request.labels)),
         reuse=spec.reuse,

@@ -21,6 +21,7 @@ from collect.config.runners import RUNNERS
 from collect.config.tools.web_search import web_search_problems
 from collect.config.unsupported import reserved
 from collect.execute.budget import refuse_unpriced
+from collect.execute.evaluation import require_hooks
 from collect.execute.spec import RunRequest, RunSpec
 from collect.execute.tools import RunTools, still_locked_in, tools_of
 from collect.inventory.model_builds import look_up
@@ -31,6 +32,7 @@ from collect.run_folder.stored_inputs import CASES_FILE, models_of, read_cases, 
 from collect.runners.trace import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import LoadedProject, load_project_file
+from schemas.config.sandbox import DEFAULT_SANDBOX
 from schemas.errors import ConfigError, NotResumable, Problem, nearest, printable
 from schemas.run.config import RunConfig, load_run_config
 from schemas.run.result import Event
@@ -148,6 +150,9 @@ def _spec_of(
             why = f"request option `{option}` of model `{model.model_id}` {reason}"
             raise NotResumable(run_dir, f"{why}; take it out and start a new run")
     tools = _tools_of(run_dir, config, request, cases)
+    limits = DEFAULT_SANDBOX.limits if config.sandbox is None else config.sandbox.limits
+    is_unsafe = request.unsafe_no_sandbox
+    require_hooks(cases.values(), config.evaluation, limits, is_unsafe=is_unsafe)
     verify_stored(run_dir, models, cases, tools.fingerprint, again)
     with (run_dir / "plan.jsonl").open("rb") as plan:
         sizes = sizes_of(map(trial_of, plan))
@@ -155,6 +160,7 @@ def _spec_of(
     return RunSpec(
         request=request,
         suite_id=config.suite_id,
+        run_profile_id=config.run_profile_id,
         models=models,
         cases=cases,
         policy=config.execution_policy,
@@ -163,6 +169,10 @@ def _spec_of(
         max_cost_usd=config.max_cost_usd if limit is None else limit,
         reuse=config.reuse,
         tools=tools,
+        evaluation=config.evaluation,
+        sandbox_limits=limits,
+        keep_workspaces=config.keep_workspaces,
+        workspaces_mb=config.workspaces_mb,
     )
 
 

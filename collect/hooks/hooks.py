@@ -101,7 +101,7 @@ class Hooks:
             return HooksProblem(REASONS["hooks_disabled"], advice)
         if self._sandbox is None or self._program is None:
             return HooksProblem("there is no sandbox to run hooks in", "collect doctor")
-        if (closed := self._python.closed_folder()) is not None:
+        if (closed := self._python.closed_folder(self._sandbox.shows)) is not None:
             what = (
                 f"hooks run as `nobody` where the collector is root, and {closed} is closed to "
                 f"others, through which they would reach {self._python.executable}"
@@ -231,7 +231,8 @@ class Hooks:
             return self._python
         if (python := self._pythons.get(hook.import_path)) is None:
             python = self._python.with_module(hook.import_path)
-            if (closed := python.closed_folder()) is not None:
+            shown = () if self._sandbox is None else self._sandbox.shows
+            if (closed := python.closed_folder(shown)) is not None:
                 message = f"{closed} is closed to `nobody`, as whom hooks run; {ELSEWHERE}"
                 raise NotImportable(message, "hook_import_failed")
             self._pythons[hook.import_path] = python

@@ -7,14 +7,17 @@ it, and the package that a hook is imported from. The project is never bound, no
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from collect.sandbox.namespace import closed_above
+from schemas.config.checks import PythonHook
 from schemas.config.project import NAME as PROJECT_FILE
 
 SYSTEM = "/usr"
@@ -100,12 +103,35 @@ class Python:
         places = _outermost([*map(Path, self.places), *new])
         return replace(self, places=places, folders=(*self.folders, *parents))
 
-    def closed_folder(self) -> Path | None:
-        """Return what the user `nobody`, as whom a sandbox of root's runs, cannot look into."""
+    def closed_folder(self, shown: Sequence[str] = ()) -> Path | None:
+        """Return what the user `nobody`, as whom a sandbox of root's runs, cannot look into.
+
+        Args:
+            shown: what the sandbox lets that user find all the same.
+        """
         if os.geteuid() != 0:
             return None
-        wanted = (self.executable, *self.places)
-        return next((closed for one in wanted if (closed := _closed(Path(one)))), None)
+        real = tuple(os.path.realpath(one) for one in shown)
+        wanted = (Path(one).resolve() for one in (self.executable, *self.places))
+        open_to_all = (one for one in wanted if not _is_in(one, real))
+        return next((closed for one in open_to_all if (closed := _closed(one))), None)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Places of it that lie in a folder which is closed to the user `nobody`."""
+        if os.geteuid() != 0:
+            return ()
+        return tuple(one for one in self.places if closed_above(Path(one)) is not None)
+
+
+def hidden_for(hooks: Iterable[PythonHook]) -> tuple[str, ...]:
+    """Return what some hooks need and the user `nobody` cannot reach, each place once."""
+    pythons = [Python.running()]
+    for name in dict.fromkeys(hook.import_path for hook in hooks):
+        if name is not None:
+            with contextlib.suppress(NotImportable):  # whoever runs the hook says so
+                pythons.append(pythons[0].with_module(name))
+    return tuple(dict.fromkeys(place for python in pythons for place in python.hidden))
 
 
 def _links(path: Path) -> Iterator[Path]:

@@ -12,7 +12,8 @@ import os
 from pathlib import Path
 
 from collect.sandbox.base import Folders
-from collect.sandbox.trees import Copy, copy_tree, usage
+from collect.sandbox.trees import usage
+from collect.workspace.snapshot import Budget, Snapshot
 from schemas.config.sandbox import MB, SandboxLimits
 from schemas.errors import ConfigError
 from schemas.io.yaml import decode
@@ -79,8 +80,8 @@ def _copied(source: Path, folders: Folders, size_mb: int, files: int, file_mb: i
     """Copy a folder in place of an empty workspace."""
     target, owner = folders.workspace, folders.workspace.stat()
     target.rmdir()
-    copy = Copy(target=str(target), size=size_mb * MB, files=files, file_size=file_mb * MB)
-    copy_tree(str(source.resolve()), copy)
+    budget = Budget(size=size_mb * MB, files=files, file_size=file_mb * MB)
+    Snapshot(target, budget).take(source.resolve())
     target.mkdir(exist_ok=True)
     _open_to_all(target, owner)
 

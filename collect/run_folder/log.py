@@ -34,15 +34,16 @@ from schemas.io.files import MAKE_ROOM, Tail, sync_folder, unwritable, write_chu
 from schemas.io.own_files import open_own, open_own_file, require_own_files, take_lock
 from schemas.lake import lake_of, require_log, require_own_lake
 from schemas.run.config import PlannedTrial, RunConfig, load_run_config, plan_line
+from schemas.run.evaluation import Evaluation
 from schemas.run.inventory import Inventory
-from schemas.run.layout import LOG
+from schemas.run.layout import EVALUATIONS, LOG
 from schemas.run.result import Event, Result
 
 PLAN = "plan.jsonl"
 ARTIFACTS = "artifacts"
 
 READ = ("config.json", "inventory.json", PLAN, "cases.jsonl.zst")
-WRITTEN = (LOG, "run.log", ".run.lock", ".mirror.lock", ARTIFACTS)
+WRITTEN = (LOG, EVALUATIONS, "run.log", ".run.lock", ".mirror.lock", ARTIFACTS)
 
 LOCK_FILE = ".run.lock"
 """Holds the process id of the collector at work, for the message to the next one."""
@@ -136,6 +137,11 @@ def resume_command(run_dir: Path) -> str:
     return shlex.join(("collect", "run", "--resume", run_dir.name, *runs_flag(run_dir.parent)))
 
 
+def check_command(run_dir: Path) -> str:
+    """Return the command that evaluates a run's trials again."""
+    return shlex.join(("collect", "check", run_dir.name, *runs_flag(run_dir.parent)))
+
+
 def is_begun(run_dir: Path) -> bool:
     """Return whether a run was written down whole before it started: its plan comes last."""
     return (run_dir / "plan.jsonl").exists()
@@ -161,6 +167,7 @@ class RunLog:
         )
         self._results = Tail(run_dir, LOG, self._advice)
         self._artifacts: dict[str, Tail] = {}
+        self._evaluations: Tail | None = None
         self._named = 0
         """Artifact files whose names survive a power cut."""
         self._syncing = threading.Lock()
@@ -269,6 +276,12 @@ class RunLog:
         """Append one line; it can be read as soon as this returns."""
         self._results.append(line.model_dump_json().encode() + b"\n")
 
+    def append_evaluation(self, line: Evaluation) -> None:
+        """Append what was found when a stored answer was looked at again."""
+        if self._evaluations is None:
+            self._evaluations = Tail(self.run_dir, EVALUATIONS, self._advice)
+        self._evaluations.append(line.model_dump_json().encode() + b"\n")
+
     def append_artifact(self, model_id: str, frame: bytes) -> str:
         """Append one trace as a frame of its own and return `file#offset`."""
         name = f"artifacts/{model_id}.jsonl.zst"
@@ -309,6 +322,11 @@ class RunLog:
                 sync_folder(self.run_dir / "artifacts", self._advice)
                 self._named = len(artifacts)
             self._results.sync()
+            if self._evaluations is not None:
+                self._evaluations.sync()
+                os.utime(
+                    self.run_dir / LOG, follow_symlinks=False
+                )  # whoever looks for news sees it
 
     def close(self) -> None:
         """Sync and close every file, then let the next collector in."""
@@ -317,7 +335,8 @@ class RunLog:
         finally:
             with self._syncing:
                 self._is_closed = True
-                for tail in (self._results, *self._artifacts.values()):
+                evaluations = () if self._evaluations is None else (self._evaluations,)
+                for tail in (self._results, *self._artifacts.values(), *evaluations):
                     tail.close()
                 os.close(self._lock)
 

@@ -1,6 +1,6 @@
 """Puts right what kill -9 or a power cut left in a run's folder, before the run goes on.
 
-Only what no reader could have used is cut: bytes after the last newline of results.jsonl, and what
+Only what no reader could have used is cut: bytes after the last newline of a log, and what
 follows the last whole trace of an artifact file. A line that ended in a newline is never
 touched, however broken, since the lake may have counted it already; readers skip it. A whole trace
 stays even where no result points at it: it is an answer.
@@ -16,7 +16,7 @@ from typing import BinaryIO
 from schemas.errors import counted
 from schemas.io.files import TEMPORARY
 from schemas.io.own_files import open_own, open_own_file
-from schemas.run.layout import LOG
+from schemas.run.layout import EVALUATIONS, LOG
 from schemas.run.result import loose_content_of
 from schemas.run.trace import PADDING_MAGIC, REFERENCE, frames_end, whole_frame
 
@@ -37,7 +37,9 @@ def repair(run_dir: Path) -> list[str]:
     Raises:
         OSError: the folder cannot be written.
     """
-    notes = _cut_tail(run_dir)
+    notes = _cut_tail(run_dir, LOG)
+    if (run_dir / EVALUATIONS).exists():
+        notes += _cut_tail(run_dir, EVALUATIONS)
     offsets, broken = _read_log(run_dir)
     if broken:
         places = ", ".join(str(number) for number in broken[:MAX_NAMED_LINES])
@@ -54,9 +56,9 @@ def _growing(run_dir: Path, name: str) -> BinaryIO:
     return os.fdopen(open_own(run_dir, name, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+")
 
 
-def _cut_tail(run_dir: Path) -> list[str]:
+def _cut_tail(run_dir: Path, name: str) -> list[str]:
     """End a log at a newline: a line that only lacks its own gets it, any other rest is cut."""
-    with _growing(run_dir, LOG) as file:
+    with _growing(run_dir, name) as file:
         size = file.seek(0, os.SEEK_END)
         end = _after_last_newline(file, size)
         if end == size:
@@ -66,9 +68,9 @@ def _cut_tail(run_dir: Path) -> list[str]:
         if loose_content_of(rest) is not None:
             file.write(b"\n")
             file.flush()
-            return _durable(file.fileno(), f"{LOG}: its last line lacked the newline")
+            return _durable(file.fileno(), f"{name}: its last line lacked the newline")
         file.truncate(end)
-        said = f"{LOG}: a torn last line was cut off ({counted(size - end, 'byte')})"
+        said = f"{name}: a torn last line was cut off ({counted(size - end, 'byte')})"
         return _durable(file.fileno(), said)
 
 

@@ -51,8 +51,12 @@ Message = dict[str, Any]
 class Sandbox:
     """Where the commands of a run are locked in; made by `open`."""
 
-    def __init__(self, profile: SandboxProfile, backend: Backend) -> None:
+    def __init__(
+        self, profile: SandboxProfile, backend: Backend, shows: Sequence[str] = ()
+    ) -> None:
         self._limits, self._backend = profile.limits, backend
+        self.shows = tuple(shows)
+        """Files and folders that commands find though they lie in a closed folder of root's."""
         self._name = f"benchlake-{secrets.token_hex(6)}"
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Message]] = {}
@@ -63,13 +67,21 @@ class Sandbox:
         self._reading: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, profile: SandboxProfile, backend: Backend) -> Sandbox:
+    async def open(
+        cls, profile: SandboxProfile, backend: Backend, shows: Sequence[str] = ()
+    ) -> Sandbox:
         """Start the helper.
+
+        Args:
+            profile: with the limits.
+            backend: that locks in.
+            shows: files and folders that commands are to find though they lie in a folder of root's
+                that is closed to others; of no matter where this is not root.
 
         Raises:
             SandboxError: it cannot be started, or finds no place for its files.
         """
-        sandbox = cls(profile, backend)
+        sandbox = cls(profile, backend, shows)
         await asyncio.to_thread(backend.prepare)
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
@@ -212,6 +224,7 @@ class Sandbox:
         options = [f"--slots={SLOTS_A_CORE * (os.cpu_count() or 1)}"]
         if self._backend.is_engine:
             options.append("--engine")
+        options += [f"--show={path}" for path in self.shows]
         with wire:
             return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", HELPER_MODULE, *options),

@@ -62,6 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run commands locked in.")
     parser.add_argument("--slots", type=int, required=True, help="commands at once")
     parser.add_argument("--engine", action="store_true", help="keep the rights of this user")
+    parser.add_argument("--show", action="append", default=[], help="below a closed folder")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the collector, which ends us
     with socket.socket(fileno=os.dup(0)) as wire:
@@ -69,7 +70,7 @@ def main() -> None:
         os.dup2(null, 0)
         os.dup2(null, 1)
         try:
-            scratch = _prepared(gives_up_rights=not options.engine)
+            scratch = _prepared(options.show, gives_up_rights=not options.engine)
         except OSError as exc:
             where = f"{exc.filename}: " if exc.filename else ""
             text = f"the sandbox cannot be prepared: {where}{exc.strerror}"
@@ -81,12 +82,16 @@ def main() -> None:
             scratch.remove()
 
 
-def _prepared(*, gives_up_rights: bool) -> Scratch:
+def _prepared(shows: list[str], *, gives_up_rights: bool) -> Scratch:
     """Return the scratch folder; raises OSError with the reason."""
     os.nice(NICENESS)
     os.chdir("/")
     os.umask(0o022)
     if gives_up_rights:
+        if shows and os.geteuid() == 0:
+            from collect.sandbox.namespace import show  # noqa: PLC0415 - few have such folders
+
+            show(shows)
         leave_keyring()
         drop_rights()
     scratch = Scratch()

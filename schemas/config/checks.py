@@ -123,7 +123,7 @@ class CheckSpec:
     record: type[CheckRecord]
     """Its field `kind` is a `Literal` of the name."""
     run: str | Callable[[Any, Any], tuple[bool, str | None]]
-    """Takes a record and a `Trial` (of `collect.checks.declarative`), returns whether it passed and
+    """Takes a record and a `Trial` (of `collect.checks.left`), returns whether it passed and
     what was found where not, and raises an `OSError` or `ValueError` where it cannot look; or
     where it stands, as `module:attribute`."""
     dimensions: tuple[Dimension, ...] = ()
@@ -132,7 +132,7 @@ class CheckSpec:
     """It looks into the trial's workspace, or beside test.yaml for what its field `path` names."""
 
 
-_IN = "collect.checks.declarative"
+_IN = "collect.checks.kinds"
 
 CHECKS = Registry(
     "checks",
@@ -145,10 +145,10 @@ CHECKS = Registry(
         "path_exists": CheckSpec(PathExists, f"{_IN}:path_exists", ("task",), needs_files=True),
         "status_is": CheckSpec(StatusIs, f"{_IN}:ended", ("process",)),
         "output_artifact_present": CheckSpec(
-            OutputArtifactPresent, f"{_IN}:unlisted", ("task",), needs_files=True
+            OutputArtifactPresent, f"{_IN}:artifact_present", ("task",), needs_files=True
         ),
         "openclaw_workspace_file_present": CheckSpec(
-            WorkspaceFilePresent, f"{_IN}:unlisted", needs_files=True
+            WorkspaceFilePresent, f"{_IN}:changed_file", needs_files=True
         ),
     },
 )

@@ -22,6 +22,7 @@ from schemas.base import (
     read_stored,
 )
 from schemas.config.case import Cluster
+from schemas.config.evaluation_profile import SecurityPolicy
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
@@ -119,6 +120,21 @@ class RunSandbox(Record):
     limits: SandboxLimits
 
 
+class RunEvaluation(Record):
+    """The evaluation profile of a run, by which its trials are evaluated."""
+
+    evaluation_profile_id: Slug
+    evaluation_profile_path: str
+    sha256: Sha256
+    security_policy: SecurityPolicy
+
+
+KeepWorkspaces = Literal["all", "failed", "none"]
+
+MAX_WORKSPACES_MB = 10_000
+"""Of all workspaces that a run keeps, unless told otherwise."""
+
+
 class RunConfig(Record):
     """One run."""
 
@@ -158,6 +174,15 @@ class RunConfig(Record):
     )
     sandbox: RunSandbox | None = Field(
         default=None, description="Null: no case has tools that need one."
+    )
+    evaluation: RunEvaluation | None = Field(
+        default=None, description="Null: no evaluation profile was named."
+    )
+    keep_workspaces: KeepWorkspaces = Field(
+        default="all", description="Whose files stay: `failed`, those that did not pass."
+    )
+    workspaces_mb: Positive = Field(
+        default=MAX_WORKSPACES_MB, description="Of all workspaces that the run keeps."
     )
     thresholds: Thresholds = Field(
         default_factory=Thresholds, description="In force: the packaged ones or benchlake.yaml's."

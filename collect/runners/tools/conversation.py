@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
+from collect.checks.declarative import named_outside
 from collect.config import LoadedCase
 from collect.config.resolved import WireMessage
 from collect.config.tools import TOOLS
@@ -23,8 +24,7 @@ from collect.runners.tools.base import ToolContext, shown_text, stored_output
 from collect.runners.tools.calls import MAX_CALLS_PER_TURN, ParsedCall, parsed_calls
 from collect.runners.tools.toolbox import Toolbox
 from collect.runners.trace import Trace
-from collect.sandbox.base import HOME, TMP, SandboxError
-from schemas.config.checks import DeterministicCheck
+from collect.sandbox.base import SandboxError
 
 FACTS = ("exit_code", "ended_by", "cpu_ms", "peak_memory_bytes", "oom_kills", "throttled_ms")
 """What the trace takes of a tool's facts; a reader of traces refuses what it does not know."""
@@ -43,12 +43,6 @@ def schemas_of(case: LoadedCase) -> tuple[ToolSchema, ...]:
     )
 
 
-def named_places(checks: Sequence[DeterministicCheck]) -> tuple[str, ...]:
-    """Return the paths in /tmp and the home, as commands see them, that checks look at."""
-    paths = (getattr(check.declarative, "path", None) for check in checks)
-    return tuple(path for path in paths if path and path.startswith((f"{TMP}/", f"{HOME}/")))
-
-
 class ToolConversation:
     """What the tools of one trial do.
 
@@ -61,7 +55,7 @@ class ToolConversation:
 
     def __init__(self, toolbox: Toolbox, case: LoadedCase, max_turns: int, trace: Trace) -> None:
         self._toolbox = toolbox
-        self._named = named_places(case.checks)
+        self._named = named_outside(case.checks)
         self._offered = case.context.llm_probe.tools
         self._context = ToolContext(network=case.context.llm_probe.network == "allow")
         self._max_turns = max_turns

@@ -1,11 +1,11 @@
 """Declarative checks: what each looks at, and how they join the verdict."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
-from collect.checks.declarative import Trial, run_check
+from collect.checks.declarative import run_check
+from collect.checks.left import Trial
 from collect.execute.outcome import passed_of
 from schemas.config.checks import DeterministicCheck
 
@@ -20,7 +20,7 @@ def trial(tmp_path):
     (folder / "raw.bin").write_bytes(b"\xff")
     (tmp_path / "secret.txt").write_text("secret")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
-    return Trial(final_text=" hi ", n_tool_calls=2, status="success", folder=folder)
+    return Trial(final_text=" hi ", n_tool_calls=2, folder=folder)
 
 
 @pytest.mark.parametrize(
@@ -41,52 +41,18 @@ def trial(tmp_path):
         ({"kind": "file_contains", "path": "a.txt", "text": "hello"}, "failed"),
         ({"kind": "file_contains", "path": "no.txt", "text": ""}, "failed"),
         ({"kind": "file_contains", "path": "raw.bin", "text": "x"}, "error"),
-        ({"kind": "output_artifact_present", "artifact_type": "report"}, "error"),
-        ({"kind": "openclaw_workspace_file_present", "relative_path": "a.txt"}, "error"),
+        ({"kind": "output_artifact_present", "artifact_type": "report"}, "failed"),
+        ({"kind": "openclaw_workspace_file_present", "relative_path": "a.txt"}, "failed"),
     ],
 )
-def test_each_kind_finds_what_it_should(trial, fields, outcome):
+def test_each_kind_finds_what_it_should_beside_a_case(trial, fields, outcome):
     check = DeterministicCheck.model_validate({"check_id": "c", "declarative": fields})
 
     found = run_check(check, trial)
 
     assert (found.check_id, found.kind, found.outcome) == ("c", fields["kind"], outcome)
     assert (found.message is None) == (outcome == "passed")
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("raw.bin", "raw.bin is no text"),
-        ("huge.txt", "huge.txt is larger than 8,000,000 bytes"),
-        ("loop.txt", "no file loop.txt"),
-        ("a.txt", None),
-    ],
-)
-def test_a_model_does_not_escape_its_verdict_by_a_file_that_cannot_be_read(
-    trial, tmp_path, name, said
-):
-    workspace = tmp_path / "workspace"
-    workspace.mkdir()
-    (workspace / "a.txt").write_text("x")
-    (workspace / "raw.bin").write_bytes(b"x\xff")
-    (workspace / "huge.txt").write_text("x" * 8_000_001)
-    (workspace / "loop.txt").symlink_to("loop.txt")
-    check = DeterministicCheck.model_validate(
-        {"check_id": "c", "declarative": {"kind": "file_contains", "path": name, "text": "x"}}
-    )
-
-    found = run_check(check, replace(trial, workspace=workspace))
-
-    assert found.outcome == ("passed" if said is None else "failed")
-    assert said is None or found.message.startswith(said)
-
-
-def test_an_empty_answer_is_no_final_response(trial):
-    check = DeterministicCheck.model_validate(
-        {"check_id": "c", "declarative": {"kind": "final_response_present"}}
-    )
-    assert run_check(check, Trial(" \n", 0, "invalid", None)).outcome == "failed"
+    assert found.reason == ("unreadable" if outcome == "error" else None)
 
 
 PASS = {"kind": "final_response_present"}

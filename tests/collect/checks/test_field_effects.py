@@ -11,7 +11,8 @@ from analyze.comparison.verdict import effective_margin
 from analyze.stats.power.planning import Planner
 from analyze.stats.rates import tier_of
 from collect.checks import judge
-from collect.checks.declarative import Trial, run_check
+from collect.checks.declarative import run_check
+from collect.checks.left import Trial
 from collect.commands.plan import plan_text, preview
 from collect.console.run_summary import distrust
 from collect.execute.spec import RunRequest, new_spec, run_config_of

@@ -18,7 +18,7 @@ from schemas.base import RecordOf
 from schemas.config.agent import Agent
 from schemas.config.case import Case, Expectations, Prompt, Rubric
 from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
-from schemas.config.evaluation_profile import EvaluationProfile
+from schemas.config.evaluation_profile import EvaluationProfile, SecurityPolicy
 from schemas.config.prices import Price
 from schemas.config.project import ProjectFile
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
@@ -94,15 +94,13 @@ WARNED = {
         "`input.context.llm_probe.network` is for tools, and the case offers none"),
     "OpenClawContext.expected_artifact": (
         context(openclaw={"expected_artifact": "a"}),
-        "`input.context.openclaw.expected_artifact` " + RUNNER),
+        "`input.context.openclaw.expected_artifact` is a file of a workspace, and a trial of the "
+        "case has none: nothing reads it"),
     "a key of the user's own in the context": (context(hint="x"), "`input.context.hint` " + PASSED),
     "a key of the user's own of a runner": (
         case(runner={"type": "llm_probe", "sandbox": 1}), "`runner.sandbox` " + PASSED),
     "a key of the user's own of a model": (model(owner="x"), "`models[0].owner` " + PASSED),
     "primary_params for an agent": (model(primary_params={"a": 1}), "primary_params `a` are read"),
-    "DeterministicCheck.dimensions": (
-        check(dimensions=["task"]), ("`deterministic_checks[0].dimensions` " + JUDGING,
-                                     "`deterministic_checks.dimensions` " + JUDGING)),
     "Case.expectations": (
         case(expectations={"hard_expectations": [{"text": "Good."}]}), "`expectations` " + JUDGING),
     "Case.rubric": (case(rubric=RUBRIC), "`rubric` " + JUDGING),
@@ -130,7 +128,8 @@ NO_WORKSPACE = "check `c` cannot be made: it looks into a workspace"
 REFUSED = {
     "RunnerConfig.type": (case(runner={"type": "openclaw"}), f"the openclaw runner {NOT_HERE}"),
     "DeterministicCheck.python_hook": (
-        case(deterministic_checks=[HOOK]), "check `c` cannot be made: python hooks are not part"),
+        case(deterministic_checks=[HOOK]),
+        "check `c` cannot be made: python hooks are switched off"),
     "a file that is nowhere": (looks("file_exists", path="gone"), NO_WORKSPACE),
     "OutputArtifactPresent": (looks("output_artifact_present", uri="u"), NO_WORKSPACE),
     "WorkspaceFilePresent": (
@@ -202,7 +201,7 @@ def test_what_many_cases_hold_is_said_once(many, written):
     assert "`expectations` and `rubric` are for a judge" in one
 
 
-@pytest.mark.parametrize(("kind", "said"), [("evaluation_profile", JUDGING), ("agent", RUNNER)])
+@pytest.mark.parametrize(("kind", "said"), [("agent", RUNNER)])
 def test_files_that_no_command_of_this_version_reads_are_said(kind, said, written):
     record = {"schema_version": 1, f"{kind}_id": "e", "title": "E"}
     name = f"configs/{kind}s/e" + ("/agent.yaml" if kind == "agent" else ".yaml")
@@ -243,6 +242,17 @@ PROVED = {
     "LlmProbeContext.tools":
         "collect/runners/tools/test_tool_trials.py::"
         "test_what_the_tools_made_is_found_by_checks",
+    "DeterministicCheck.dimensions":
+        "collect/stored_checks/test_collect_check.py::"
+        "test_going_back_to_an_earlier_check_takes_its_outcome_over",
+    "SecurityPolicy.allow_local_python_hooks":
+        "collect/execute/test_security_policy.py::test_hooks_run_only_where_the_policy_says_so",
+    "SecurityPolicy.network_access":
+        "collect/execute/test_security_policy.py::"
+        "test_a_hook_reaches_the_network_only_where_the_policy_says_so",
+    "SecurityPolicy.redact_secrets":
+        "collect/execute/test_security_policy.py::"
+        "test_what_looks_like_a_key_stays_where_the_policy_says_so_and_our_own_never",
     "Suite.suite_id": "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
     "RunProfile.run_profile_id":
         "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
@@ -314,7 +324,9 @@ def test_a_proof_that_is_named_is_there(node):
 
 # ---- and nothing is missing
 
-ROOTS = (Case, Prompt, Suite, RunProfile, EvaluationProfile, Agent, ProjectFile)
+ROOTS = (
+    Case, Prompt, Suite, RunProfile, EvaluationProfile, SecurityPolicy, Agent, ProjectFile,
+)  # fmt: skip
 
 
 def records_in(annotation):

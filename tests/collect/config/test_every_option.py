@@ -38,6 +38,21 @@ OPTIONS = {
     "--unsafe-no-sandbox":
         "collect/runners/tools/test_sandbox_of_a_run.py::"
         "test_without_a_sandbox_only_when_it_is_said",
+    "--evaluation-profile":
+        "collect/execute/test_security_policy.py::"
+        "test_the_policy_is_in_the_plan_and_in_the_run_and_goes_on_with_it",
+    "run --keep-workspaces": "collect/execute/test_workspaces.py::test_whose_files_stay",
+    "run --workspaces-mb":
+        "collect/execute/test_workspaces.py::"
+        "test_what_goes_beyond_the_limit_is_thrown_away_and_said_once",
+    **{f"check {flag}": f"collect/stored_checks/test_collect_check.py::{test}" for flag, test in {
+        "--suite": "test_another_suite_gives_the_checks",
+        "--case": "test_cases_and_models_are_chosen_and_unknown_ones_refused",
+        "--model": "test_cases_and_models_are_chosen_and_unknown_ones_refused",
+        "--force": "test_what_is_as_before_is_not_made_again_unless_it_is_asked_for",
+        "--json": "test_an_edited_check_is_made_on_the_stored_files_and_no_model_is_asked",
+        "--runs": "test_a_run_elsewhere_is_found",
+    }.items()},
     "--allow-host":
         "collect/execute/test_collect_cli.py::test_allow_host_lets_a_key_go_to_a_named_host",
     "doctor --allow-host":
@@ -77,7 +92,7 @@ def options_of(command):
     return {name for one in given for name in one.opts if name.startswith("--")} - {"--help"}
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "demo", "init", "validate", "doctor"])
+@pytest.mark.parametrize("command", ["run", "plan", "check", "demo", "init", "validate", "doctor"])
 def test_every_option_of_a_command_has_its_proof(command):
     missing = {
         name
@@ -89,7 +104,7 @@ def test_every_option_of_a_command_has_its_proof(command):
 
 
 def test_no_proof_is_of_an_option_that_is_no_more():
-    commands = ("run", "plan", "demo", "init", "validate", "doctor")
+    commands = ("run", "plan", "check", "demo", "init", "validate", "doctor")
     offered = {f"{command} {name}" for command in commands for name in options_of(command)}
 
     for named in OPTIONS:

@@ -49,8 +49,8 @@ def test_the_documented_example_is_warned_of_and_refused_by_name_before_a_reques
     warnings = json.loads(checked.stdout)["warnings"]
     assert checked.returncode == 0
     assert all("test.yaml:" in one for one in warnings)
-    assert [one.endswith("; a run refuses it") for one in warnings] == [True] * 2 + [False] * 3
-    unread = ("deterministic_checks[1].dimensions", "expectations", "rubric")
+    assert [one.endswith("; a run refuses it") for one in warnings] == [True] * 2 + [False] * 2
+    unread = ("expectations", "rubric")
     for name, one in zip(unread, warnings[2:], strict=True):
         assert f"`{name}` is for a judge, and judging is not part of this version" in one
 
@@ -76,7 +76,7 @@ def test_what_is_skipped_has_no_verdict_and_is_named(work, endpoint):
     assert by_case["plain"]["passed"] is True
     row = by_case["disk_report"]
     assert row["passed"] is None
-    assert {one["check_id"]: one["message"] for one in row["checks"]} == {
+    assert {one["check_id"]: one["reason"] for one in row["checks"]} == {
         "answered": None, "report": "no_workspace", "own": "hooks_disabled",
     }  # fmt: skip
     (group,) = json.loads((work.root / "runs/r/summary.json").read_text())["models"]
@@ -154,7 +154,7 @@ def test_a_resumed_run_keeps_what_it_skipped(work, endpoint, tmp_path):
     assert len(endpoint.requests) == asked + 2
     newest = {row["case_id"]: row for row in Kept(work.root / "runs" / "r").results()}
     assert newest["plain"]["passed"] is True
-    assert newest["hooked"]["checks"][1]["message"] == "hooks_disabled"
+    assert newest["hooked"]["checks"][1]["reason"] == "hooks_disabled"
     assert (newest["hooked"]["passed"], newest["tools"]["passed"]) == (None, None)
 
     refused = collect(work.root, "run", "--resume", "r", "--skip-unevaluable")

@@ -117,7 +117,7 @@ def test_a_suite_that_a_run_would_refuse_fails(served):
     check = served.look().one("suites")
 
     assert check["state"] == "fail"
-    assert "python hooks are not part of this version" in check["found"]
+    assert "python hooks are switched off" in check["found"]
 
 
 # ---- commands

@@ -141,6 +141,7 @@ def test_every_field_of_a_case_comes_back_as_it_was(project, run_dir):
         case,
         turns=({"role": "user", "content": "later"},),
         runner_type="openclaw",
+        has_workspace=True,
         unavailable="no such runner",
         unbuilt=(),
     )
@@ -399,6 +400,6 @@ def test_no_kind_of_case_is_forgotten():
         "case_id", "prompt_id", "prompt_name", "messages", "validator", "expected_tool_calls",
         "tags", "runner_type", "settings", "attachments", "turns", "checks", "hooks",
         "expectations", "rubric", "context", "folder", "cluster", "unbuilt", "unavailable",
-            "unevaluable",
+            "unevaluable", "has_workspace",
     }  # fmt: skip
     assert Case.model_fields.keys() >= {"validator", "rubric", "expectations"}

@@ -1,0 +1,92 @@
+"""`collect check`: what the checks of stored trials find as they stand now, on the screen."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+from collect.execute.mirror_process import bring_in
+from collect.run_folder.log import RunLog, check_command
+from collect.stored_checks.inputs import CheckRequest, load
+from collect.stored_checks.recheck import VERDICTS, CheckReport, StoredChecks
+from schemas.errors import counted, printable
+
+PROGRESS_S = 2.0
+"""Between two lines of progress."""
+
+MAX_NAMED = 20
+"""Changed verdicts that are named; of more, only how many there are. With --json all are."""
+
+HOOKS_OFF = "hooks_disabled"
+
+
+def check(request: CheckRequest) -> int:
+    """Make the checks that are asked for, show what came of it, and return the exit code.
+
+    Raises:
+        NotResumable: there is no such run.
+        ConfigError: what the checks are made by is wrong, or cannot be here.
+        RunBusy: a collector works on the run.
+        Interrupted: Ctrl-C.
+    """
+    run_dir, inputs = load(request, Path.cwd())
+    log = RunLog.reopen(run_dir)
+    try:
+        report = StoredChecks(log, inputs, request, _Progress()).run()
+    finally:
+        log.close()
+    for note in bring_in(run_dir):
+        _say(note)
+    if request.as_json:
+        content = asdict(report) | {"changed": [one._asdict() for one in report.changed]}
+        sys.stdout.write(orjson.dumps(content).decode() + "\n")
+    else:
+        sys.stdout.write("\n".join(map(printable, text_of(report))) + "\n")
+    return report.exit_code
+
+
+def text_of(report: CheckReport) -> list[str]:
+    """Return what came of it, for people."""
+    skipped = f", {report.n_skipped:,} without an answer to look at" if report.n_skipped else ""
+    lines = [
+        f"run {report.run_id}: {counted(report.n_trials, 'trial')}, {report.n_evaluated:,} looked "
+        f"at again, {report.n_unchanged:,} as before{skipped}",
+        f"verdicts: {_verdicts(report.verdicts)} (before: {_verdicts(report.before)})",
+    ]
+    for one in report.changed[:MAX_NAMED]:
+        before, now = VERDICTS[one.before], VERDICTS[one.now]
+        lines.append(f"  {one.model_id} {one.case_id} {one.repetition}: {before} -> {now}")
+    if (more := len(report.changed) - MAX_NAMED) > 0:
+        lines.append(f"  and {more:,} more; --json has all")
+    for what, n_trials in report.errors.items():
+        lines.append(f"check {what}: could not look at {counted(n_trials, 'trial')}")
+    if any(what.endswith(f": {HOOKS_OFF}") for what in report.errors):
+        again = check_command(Path(report.run_dir))
+        lines.append(f"`{again} --evaluation-profile E` lets hooks run, where E allows them")
+    return [*(f"note: {note}" for note in report.notes), *lines]
+
+
+def _verdicts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in counts.items())
+
+
+class _Progress:
+    """Says how far it is, now and then."""
+
+    def __init__(self) -> None:
+        self._said_at = time.monotonic()
+
+    def __call__(self, n_done: int, n_trials: int) -> None:
+        now = time.monotonic()
+        if now - self._said_at >= PROGRESS_S:
+            self._said_at = now
+            _say(f"{n_done:,}/{n_trials:,} trials")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(printable(text) + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,156 @@
+"""What stored trials are evaluated by: the checks of now, and the profile that lets hooks run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from collect.config import LoadedCase
+from collect.config.cases import find_cases
+from collect.config.evaluation import by_policy, load_evaluation_profile
+from collect.config.project_files import resolve
+from collect.config.select import suite_cases
+from collect.execute.evaluation import evaluation_of, require_hooks
+from collect.execute.spec import RunRequest
+from collect.execute.stored_run import folder_of
+from collect.plan.fingerprint import case_hash
+from collect.run_folder.stored_inputs import CASES_FILE, read_cases
+from schemas.config.project import load_project_file
+from schemas.config.sandbox import DEFAULT_SANDBOX
+from schemas.config.suite import Suite
+from schemas.errors import ConfigError, Problem, nearest
+from schemas.io.validation import parse
+from schemas.io.yaml import read_yaml
+from schemas.run.config import RunConfig, RunEvaluation, load_run_config
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """What somebody asks for: the words of the command line, not yet looked up."""
+
+    runs_dir: Path
+    run: str
+    suite: str | None = None
+    """By id or path; None: the run's own."""
+    evaluation_profile: str | None = None
+    cases: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    force: bool = False
+    """Checks are made again that are as they were."""
+    unsafe_no_sandbox: bool = False
+    as_json: bool = False
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What stored trials are evaluated by."""
+
+    config: RunConfig
+    stored: Mapping[str, LoadedCase]
+    """The cases as they were asked."""
+    cases: Mapping[str, LoadedCase]
+    """The same with the checks of now."""
+    evaluation: RunEvaluation | None
+    notes: tuple[str, ...]
+
+
+def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
+    """Return the folder of the run, and what its trials are evaluated by.
+
+    Raises:
+        NotResumable: there is no such run, or it does not say what it was made of.
+        ConfigError: suite, case or evaluation profile are wrong or not there, or hooks cannot run.
+    """
+    run_dir = folder_of(RunRequest(request.runs_dir, resume=request.run))
+    config = load_run_config(run_dir / "config.json")
+    stored = read_cases(run_dir / CASES_FILE)
+    evaluation = _evaluation(request, config, working_dir)
+    now = _cases_of(request, config, working_dir)
+    if evaluation is not None:
+        able = by_policy(now.values(), evaluation.security_policy)
+        now = {case.case_id: case for case in able}
+    _require_known("--case", request.cases, stored)
+    _require_known("--model", request.models, {model.model_id for model in config.models})
+    kept = {
+        case_id: was
+        for case_id, was in stored.items()
+        if not request.cases or case_id in request.cases
+    }
+    gone = [case_id for case_id in kept if case_id not in now]
+    other = []
+    cases: dict[str, LoadedCase] = {}
+    for case_id, was in kept.items():
+        if (new := now.get(case_id)) is None:
+            continue
+        cases[case_id] = replace(
+            was,
+            checks=new.checks,
+            hooks=new.hooks,
+            folder=new.folder,
+            context=new.context,
+            unevaluable=new.unevaluable,
+            has_workspace=new.has_workspace,
+        )
+        if case_hash(cases[case_id]) != case_hash(new):
+            other.append(case_id)
+    require_hooks(
+        cases.values(), evaluation, DEFAULT_SANDBOX.limits, is_unsafe=request.unsafe_no_sandbox
+    )
+    notes = (
+        *_noted(gone, "the suite does not take it any more, so its checks are not made again"),
+        *_noted(other, "asks something else by now: its stored answers are looked at as they are"),
+    )
+    return run_dir, Inputs(config, stored, cases, evaluation, notes)
+
+
+def _evaluation(
+    request: CheckRequest, config: RunConfig, working_dir: Path
+) -> RunEvaluation | None:
+    """Return the profile that is named, else the run's own, which its folder says."""
+    if request.evaluation_profile is None:
+        return config.evaluation
+    hosts = load_project_file(working_dir).allowed_hosts
+    named = request.evaluation_profile
+    return evaluation_of(load_evaluation_profile(named, working_dir, allowed_hosts=hosts))
+
+
+def _cases_of(
+    request: CheckRequest, config: RunConfig, working_dir: Path
+) -> Mapping[str, LoadedCase]:
+    reference = request.suite or config.suite_path
+    try:
+        source = read_yaml(resolve(reference, "suite", working_dir))
+    except ConfigError as exc:
+        if request.suite is not None:
+            raise
+        advice = "--suite names the suite whose checks are to be made"
+        what = f"the suite of the run is not at {reference} any more"
+        raise ConfigError([Problem(None, what, "--suite", advice=advice)]) from exc
+    taken = suite_cases(parse(Suite, source), source, find_cases)
+    if taken.problems:
+        raise ConfigError(taken.problems)
+    return {case.case_id: case for case in taken.cases}
+
+
+def _require_known(
+    flag: str, named: tuple[str, ...], known: Mapping[str, object] | set[str]
+) -> None:
+    problems = [
+        Problem(
+            None,
+            f"{flag}: the run has no such one",
+            found=f"`{name}`",
+            nearest=nearest(name, list(known)),
+        )
+        for name in named
+        if name not in known
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _noted(case_ids: list[str], what: str) -> Iterator[str]:
+    if case_ids:
+        more = f" and {len(case_ids) - 3} more" if len(case_ids) > 3 else ""
+        yield f"case {', '.join(f'`{one}`' for one in case_ids[:3])}{more}: {what}"

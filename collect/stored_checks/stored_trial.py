@@ -1,0 +1,110 @@
+"""A trial as a run folder has it: its line, its trace and its files, as far as they are there."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import zstandard
+from pydantic import ValidationError
+
+from collect.checks.left import Trial
+from collect.config import LoadedCase
+from collect.execute.checking import last_message
+from schemas.errors import NotOwnFile
+from schemas.failures import known_failure
+from schemas.io.own_files import open_own_file
+from schemas.run.result import Result
+from schemas.run.trace import REFERENCE, Artifact, whole_frame
+
+
+class StoredTrial:
+    """One trial.
+
+    Args:
+        run_dir: the run's folder.
+        result: its line of results.jsonl.
+    """
+
+    def __init__(self, run_dir: Path, result: Result) -> None:
+        self._run_dir, self.result = run_dir, result
+
+    @cached_property
+    def artifact(self) -> Artifact | None:
+        """The trace; None: it is lost."""
+        match = REFERENCE.fullmatch(self.result.artifact_path or "")
+        if match is None:
+            return None
+        try:
+            with open_own_file(self._run_dir, match[1]) as file:
+                frame = whole_frame(file, int(match[2]))
+            if frame is None:
+                return None
+            content = zstandard.ZstdDecompressor().decompressobj().decompress(frame)
+            return Artifact.model_validate_json(content)
+        except (OSError, NotOwnFile, ValidationError, zstandard.ZstdError):
+            return None
+
+    @property
+    def text(self) -> str:
+        """The final text, whole where the trace has it."""
+        if not self.result.raw_output_truncated or self.artifact is None:
+            return self.result.raw_output
+        finals = [one for one in self.artifact.trace if one.event_type == "final_output"]
+        return finals[-1].content if finals else self.result.raw_output
+
+    @property
+    def n_tool_calls(self) -> int | None:
+        """How many tools were called; None: only the lost trace had that."""
+        if self.result.tool_call_source != "api":
+            return self.result.tool_call_count
+        if self.artifact is None:
+            return None
+        return sum(one.event_type == "tool_call" for one in self.artifact.trace)
+
+    @property
+    def left(self) -> Path | None:
+        """The folder of what it left; None: nothing, or nobody knows where.
+
+        The files of an answer that was taken over lie where it was given.
+        """
+        if self.artifact is None or self.artifact.workspace is None:
+            return None
+        of_run = self.result.reused_from_run_id
+        run_dir = self._run_dir if of_run is None else self._run_dir.parent / of_run
+        path = (run_dir / self.artifact.workspace).resolve()
+        return path if path.is_relative_to(run_dir.resolve()) else None
+
+    def trial(self, case: LoadedCase) -> Trial:
+        """Return what the checks of its case look at."""
+        expected = case.context.openclaw.expected_artifact or ()
+        text = self.text
+        is_blank = case.has_workspace and not text.strip() and self.artifact is not None
+        events = self.artifact.trace if is_blank and self.artifact is not None else ()
+        needs_trace = any(check.kind == "tool_call_count" for check in case.checks)
+        return Trial(
+            final_text=text,
+            last_message=last_message([event.model_dump() for event in events]),
+            n_tool_calls=self.n_tool_calls if needs_trace else 0,
+            status=self.result.status,
+            folder=case.folder,
+            left=self.left if case.has_workspace else None,
+            has_workspace=case.has_workspace,
+            expected_artifact=(expected,) if isinstance(expected, str) else tuple(expected),
+        )
+
+
+def counts_against_model(result: Result, *, was_scorable: bool) -> bool | None:
+    """Return whether a failed trial is the model's; None: it was answered.
+
+    A time-out is the model's once the endpoint had accepted the request; then, of a case that can
+    get a verdict, the run gave one.
+    """
+    if result.success:
+        return None
+    failure = known_failure(result.failure_type)
+    if failure is None:
+        return False
+    if result.failure_type == "timeout" and was_scorable:
+        return result.passed is False
+    return failure.counts_against_model
