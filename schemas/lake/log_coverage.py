@@ -131,20 +131,21 @@ def holds(log: Path, coverage: Coverage) -> bool:
 
 
 def require_log(run_dir: Path, started_at_ms: int) -> None:
-    """Refuse a run whose log does not hold what the lake took from it.
+    """Refuse a run one of whose logs does not hold what the lake took from it.
 
     Raises:
         LogLost: it is shorter, or holds other lines.
         SchemaError: a file of the lake that bears the run's name cannot be read.
     """
     lake, months = lake_of(run_dir.parent), (month_of(started_at_ms),)
-    parts = {
-        table: parts_of(lake, table, run_dir.name, months, passes_damage=True)
-        for table in RESULT_TABLES.tables
-    }
-    n_rows = sum(part.n_rows for _, part in parts["results"])
-    held = [one for found in parts.values() for _, one in found]
-    require_held(run_dir / LOG, held, n_rows, RESULT_TABLES.row)
+    for log in LOGS:
+        parts = {
+            table: parts_of(lake, table, run_dir.name, months, passes_damage=True)
+            for table in log.tables
+        }
+        n_rows = sum(part.n_rows for _, part in parts[log.tables[-1]])
+        held = [one for found in parts.values() for _, one in found]
+        require_held(run_dir / log.name, held, n_rows, log.row)
 
 
 def require_held(log: Path, parts: Iterable[Part], n_rows: int, row: str) -> None:

@@ -252,6 +252,25 @@ def test_a_torn_line_is_cut_and_its_trial_looked_at_again(checked):
     assert checked.report()["n_unchanged"] == 1, "a line that is none is passed over"
 
 
+def test_a_log_that_lost_what_the_lake_has_is_not_written_on(checked):
+    checked.case(contains("TB"))
+    checked.run()
+    checked.case(contains("GB"))
+    checked.check(mirrored=True)
+    path = checked.dir / "evaluations.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(b"")
+
+    refused = checked.check("--force", code=2)
+
+    assert "evaluations.jsonl" in refused.stderr
+    assert "collect restore r" in refused.stderr
+    assert path.read_bytes() == b""
+    assert collect_log(checked.project.root, "restore", "r").returncode == 0
+    assert path.read_bytes() == whole
+    assert checked.report()["n_unchanged"] == 1
+
+
 def test_a_run_that_goes_on_is_left_alone(checked):
     checked.case(contains("GB"))
     stuck = []

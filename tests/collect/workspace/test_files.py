@@ -331,7 +331,9 @@ def test_a_shortage_of_ours_is_no_fault_of_the_file(root):
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     tree = Tree(root)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (n_handles() - 1, hard))
+    next_free = os.open(os.devnull, os.O_RDONLY)
+    os.close(next_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_free, hard))
     try:
         with pytest.raises(OSError, match="Too many open files"):
             tree.find("d/e/f")
