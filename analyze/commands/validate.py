@@ -20,10 +20,11 @@ def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="What to look at.")],
     json: JsonOption = False,
 ) -> None:
-    """Check reports, predictions, results.jsonl, evaluations.jsonl and summary.json.
+    """Check reports, predictions, logs of runs and summary.json.
 
-    Reports are evaluation reports and those of the SWE-bench harness. Each file is recognised by
-    its content. Exit code 0: all are valid. Exit code 1: any is not.
+    Logs are results.jsonl and evaluations.jsonl, reports those of evaluations and of the SWE-bench
+    harness. Each file is recognised by its content. Exit code 0: all are valid. Exit code 1: any
+    is not.
 
     Example: analyze validate runs/20261122_013000/results.jsonl
     """
