@@ -81,10 +81,15 @@ def named_outside(checks: tuple[DeterministicCheck, ...]) -> tuple[str, ...]:
 
 @cache
 def check_hash(check: DeterministicCheck, hook_sha256: str | None = None) -> str:
-    """Return the hash of what decides a check's outcome: its kind and keys, the text of a hook."""
+    """Return the hash of what decides a check's outcome: its kind and keys.
+
+    Of a hook its text as well, and what it is told of the check.
+    """
     made = check.python_hook if check.declarative is None else check.declarative
     assert made is not None
-    decides = [check.kind, made.model_dump(mode="json"), hook_sha256]
+    decides: list[object] = [check.kind, made.model_dump(mode="json")]
+    if check.python_hook is not None:
+        decides += [hook_sha256, check.check_id, check.description]
     content = orjson.dumps(decides, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(content).hexdigest()[:HASH_DIGITS]
 

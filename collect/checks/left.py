@@ -30,7 +30,11 @@ KEY_OUTPUT = "openclaw_key_output"
 MAX_CONTENT_BYTES = 8_000_000
 """Bytes of a file that is searched; a larger one is told, not searched by half."""
 
+MAX_RECORD_BYTES = 64_000_000
+"""Of workspace.json; ours has a fraction of it."""
+
 NOT_KEPT_ANY_MORE = "workspace_not_kept"
+THROWN_AWAY = "the files of the trial were not kept; `--keep-workspaces all` keeps them"
 
 
 class CannotLook(Exception):
@@ -70,6 +74,8 @@ class Trial:
     """Where test.yaml lies; None for an entry of a prompt list."""
     left: Path | None = None
     """Folder of what the trial has left, `workspace/` and others in it; None: nothing."""
+    left_problem: str | None = None
+    """Why that folder is not looked into; None: it may be."""
     has_workspace: bool = False
     """The trials of the case have one."""
     expected_artifact: tuple[str, ...] = ()
@@ -81,12 +87,16 @@ class Trial:
         Raises:
             CannotLook: it is gone, or damaged.
         """
+        if self.left_problem is not None:
+            raise CannotLook(NOT_KEPT_ANY_MORE, self.left_problem)
         if self.left is None:
             return None
         try:
+            if (self.left / SNAPSHOT_RECORD).stat().st_size > MAX_RECORD_BYTES:
+                raise CannotLook(NOT_KEPT_ANY_MORE, f"{SNAPSHOT_RECORD} is too large to be ours")
             return Workspace.model_validate_json(read_own(self.left, SNAPSHOT_RECORD))
         except (OSError, ValueError, BenchError) as exc:
-            what = f"what the trial left is not at {self.left} any more, or damaged"
+            what = "what the trial left is not there any more, or damaged"
             raise CannotLook(NOT_KEPT_ANY_MORE, what) from exc
 
     @cached_property
@@ -105,10 +115,12 @@ class Trial:
         """
         place, inner = _placed(name)
         if place is not None:
+            if self.left_problem is not None:
+                raise CannotLook(NOT_KEPT_ANY_MORE, self.left_problem)
             tree = self._places.get(place)
             if tree is not None and (found := tree.find(inner)) is not None:
                 return tree, inner, found
-            self._require_kept(place, inner)
+            self._require_kept(place, inner if place == PLACES[WORKSPACE] else _written(name))
         if not PurePosixPath(name).is_absolute() and self._case is not None:
             found = self._case.find(inner)
             if found is not None and found.kind in {"file", "folder"}:
@@ -140,19 +152,41 @@ class Trial:
                 raise
             return None, str(exc)
 
-    def _require_kept(self, place: str, inner: str) -> None:
-        """Refuse to say that a file is not there where the files were thrown away.
+    def _require_kept(self, place: str, path: str) -> None:
+        """Refuse to say that a file is not there where it was thrown away.
+
+        Args:
+            place: folder that would keep it.
+            path: of the file, as workspace.json has it.
 
         Raises:
             CannotLook: so.
         """
-        if self.left is None or (self.left / place).is_dir():
+        if self.left is None or _is_own_folder(self.left / place) or self.workspace is None:
             return
+        for entry in self.workspace.entries:
+            is_it = entry.path == path
+            is_on_its_way = entry.kind == "link" and path.startswith(f"{entry.path}/")
+            if entry.left_out is None and (is_it or is_on_its_way):
+                raise CannotLook(NOT_KEPT_ANY_MORE, f"{path}: {THROWN_AWAY}")
+
+    @property
+    def snapshot(self) -> Path | None:
+        """The folder of the files that the trial left in its workspace; None: it left none.
+
+        Raises:
+            CannotLook: it left some, and they were thrown away.
+        """
+        if self.left is None and self.left_problem is None:
+            return None
         workspace = self.workspace
-        assert workspace is not None
-        if any(entry.left_out is None for entry in workspace.entries):
-            what = "the files of the trial were not kept; `--keep-workspaces all` keeps them"
-            raise CannotLook(NOT_KEPT_ANY_MORE, f"{inner}: {what}")
+        folder = None if self.left is None else self.left / PLACES[WORKSPACE]
+        if folder is not None and _is_own_folder(folder):
+            return folder
+        kept = () if workspace is None else workspace.entries
+        if any(one.left_out is None and not one.path.startswith("/") for one in kept):
+            raise CannotLook(NOT_KEPT_ANY_MORE, THROWN_AWAY)
+        return None
 
     def unkept(self, name: str) -> WorkspaceEntry | None:
         """Return what the trial left at a path and was not kept; raises as `find`."""
@@ -213,6 +247,11 @@ LEFT_OUT: Mapping[str, str] = {
     "socket": "is a socket",
 }
 """What is said of a file that is not among the kept ones."""
+
+
+def _is_own_folder(path: Path) -> bool:
+    """Return whether there is a folder, and no link to one."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _placed(name: str) -> tuple[str | None, str]:

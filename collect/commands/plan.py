@@ -172,14 +172,14 @@ def _sandbox_text(inputs: RunInputs) -> list[str]:
 
 def _evaluation_json(inputs: RunInputs) -> dict[str, object] | None:
     """Return the evaluation profile, and the cases whose hooks it lets run; None: there is none."""
-    if (evaluation := evaluation_of(inputs.evaluation)) is None:
+    if (evaluation := evaluation_of(inputs.evaluation, inputs.profile.sandbox.limits)) is None:
         return None
     cases = [case.case_id for case in hooked(inputs.cases)]
     return {**evaluation.model_dump(mode="json"), "hooked_cases": cases}
 
 
 def _evaluation_text(inputs: RunInputs) -> list[str]:
-    if (evaluation := evaluation_of(inputs.evaluation)) is None:
+    if (evaluation := evaluation_of(inputs.evaluation, inputs.profile.sandbox.limits)) is None:
         return []
     policy = evaluation.security_policy
     n_hooked = len(hooked(inputs.cases))

@@ -15,7 +15,7 @@ from collect.checks.declarative import (
     run_check,
     unmade,
 )
-from collect.checks.left import PLACES, Trial
+from collect.checks.left import PLACES, CannotLook, Trial
 from collect.config import LoadedCase
 from collect.runners.base import Execution
 from collect.runners.trace import TraceObject
@@ -60,9 +60,13 @@ async def evaluated(
     found = {one.check_id: one for one in made}
     own = [check for check in looking if check.python_hook is not None]
     if own and hooks is not None:
-        given = subject()
-        for check in own:
-            found[check.check_id] = await hooks.run(check, given)
+        try:
+            given = subject()
+        except CannotLook as exc:
+            found |= {check.check_id: unmade(check, exc.reason, str(exc)) for check in own}
+        else:
+            for check in own:
+                found[check.check_id] = await hooks.run(check, given)
     texts = dict(case.hooks)
     for check in checks:
         one = found.get(check.check_id)

@@ -20,7 +20,7 @@ from collect.inventory.inventory import Stocktaking
 from collect.inventory.model_builds import look_up, with_builds
 from collect.plan.plan import plan_trials
 from collect.run_folder.finished import FinishedTrials
-from collect.run_folder.log import RunLog, resume_command
+from collect.run_folder.log import RunLog, check_command, resume_command
 from schemas.errors import Interrupted, counted
 from schemas.lake import holds_run, lake_of, month_of
 
@@ -132,8 +132,14 @@ class Collector:
 
                 taken = await asyncio.to_thread(take_over, log, finished.is_final)
                 of_all = f"of {counted(spec.n_planned, 'trial')}"
-                are = "is" if taken == 1 else "are"
-                self._screen.note(f"{taken:,} {of_all} {are} taken from earlier runs")
+                are = "is" if taken.n_trials == 1 else "are"
+                self._screen.note(f"{taken.n_trials:,} {of_all} {are} taken from earlier runs")
+                if taken.n_unchecked:
+                    has = counted(taken.n_unchecked, "trial has", "trials have")
+                    again = check_command(log.run_dir)
+                    self._screen.note(
+                        f"{has} a check that could not look; `{again}` makes it, once the run ends"
+                    )
                 finished = FinishedTrials(results)
             if servers is not None:
                 spec = replace(spec, models=servers.served(spec.models))

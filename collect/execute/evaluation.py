@@ -7,13 +7,21 @@ import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collect.checks.declarative import SANDBOX_MISSING
 from collect.config import LoadedCase, RunInputs
-from collect.config.evaluation import LoadedEvaluation, disabled, hooked
+from collect.config.evaluation import (
+    LoadedEvaluation,
+    disabled,
+    hooked,
+    load_evaluation_profile,
+)
+from collect.config.project_files import resolve
 from collect.sandbox.base import SandboxError
 from schemas.config.evaluation_profile import SecurityPolicy
+from schemas.config.project import load_project_file
 from schemas.config.sandbox import SandboxLimits, SandboxProfile
 from schemas.errors import ConfigError, Problem, counted
 from schemas.redact import only_own_keys
@@ -23,8 +31,8 @@ if TYPE_CHECKING:
     from collect.hooks.hooks import Hooks
 
 
-def evaluation_of(found: LoadedEvaluation | None) -> RunEvaluation | None:
-    """Return what config.json says of an evaluation profile."""
+def evaluation_of(found: LoadedEvaluation | None, limits: SandboxLimits) -> RunEvaluation | None:
+    """Return what config.json says of an evaluation profile, and of what a hook may take."""
     if found is None:
         return None
     return RunEvaluation(
@@ -32,7 +40,25 @@ def evaluation_of(found: LoadedEvaluation | None) -> RunEvaluation | None:
         evaluation_profile_path=os.path.relpath(found.path),
         sha256=found.sha256,
         security_policy=found.profile.security_policy,
+        limits=limits,
     )
+
+
+def of_project(stored: RunEvaluation, working_dir: Path) -> RunEvaluation | None:
+    """Return the evaluation profile of a run as this project has it; None: it has none such.
+
+    A run folder may be somebody else's, so what it says of itself permits nothing.
+
+    Raises:
+        ConfigError: there is one, and something is wrong with it.
+    """
+    try:
+        hosts = load_project_file(working_dir).allowed_hosts
+        path = resolve(stored.evaluation_profile_id, "evaluation profile", working_dir)
+    except ConfigError:
+        return None
+    found = load_evaluation_profile(str(path), working_dir, allowed_hosts=hosts)
+    return evaluation_of(found, stored.limits)
 
 
 def redacting(evaluation: RunEvaluation | None) -> AbstractContextManager[None]:
@@ -59,7 +85,8 @@ def hooks_ready(inputs: RunInputs, *, is_unsafe: bool, skip_unevaluable: bool) -
     if problem is None:
         return inputs
     if not skip_unevaluable:
-        raise ConfigError([_refusal(problem, cases)])
+        way = "--skip-unevaluable leaves the verdict of these cases open"
+        raise ConfigError([_refusal(problem, cases, way)])
     changed = {case.case_id: disabled(case, SANDBOX_MISSING) for case in cases}
     warning = f"{_named(cases)}: no verdict, since hooks cannot run here: {problem[0]}"
     return replace(
@@ -69,31 +96,22 @@ def hooks_ready(inputs: RunInputs, *, is_unsafe: bool, skip_unevaluable: bool) -
     )
 
 
-def require_hooks(
-    cases: Iterable[LoadedCase],
-    evaluation: RunEvaluation | None,
-    limits: SandboxLimits,
-    *,
-    is_unsafe: bool,
-) -> None:
-    """Refuse to go on with a run whose hooks cannot run here.
-
-    Raises:
-        ConfigError: so.
-    """
+def hooks_problem(
+    cases: Iterable[LoadedCase], evaluation: RunEvaluation | None, *, is_unsafe: bool
+) -> Problem | None:
+    """Return why the hooks of some cases cannot run here; None: they can, or none may."""
     found = hooked(cases)
     if evaluation is None or not found:
-        return
-    policy = evaluation.security_policy
-    if (problem := _problem(found, policy, limits, is_unsafe=is_unsafe)) is not None:
-        raise ConfigError([_refusal(problem, found)])
+        return None
+    policy, limits = evaluation.security_policy, evaluation.limits
+    problem = _problem(found, policy, limits, is_unsafe=is_unsafe)
+    return None if problem is None else _refusal(problem, found)
 
 
 @asynccontextmanager
 async def opened_hooks(
     cases: Iterable[LoadedCase],
     evaluation: RunEvaluation | None,
-    limits: SandboxLimits,
     *,
     is_unsafe: bool,
 ) -> AsyncIterator[Hooks | None]:
@@ -103,7 +121,7 @@ async def opened_hooks(
         return
     try:
         policy = evaluation.security_policy
-        async with _opened(cases, policy, limits, is_unsafe=is_unsafe) as hooks:
+        async with _opened(cases, policy, evaluation.limits, is_unsafe=is_unsafe) as hooks:
             yield hooks
     except SandboxError as exc:
         raise ConfigError([Problem(None, str(exc), "sandbox", advice=exc.advice)]) from exc
@@ -156,9 +174,9 @@ def _problem(
         return str(exc), exc.advice
 
 
-def _refusal(problem: tuple[str, str], cases: list[LoadedCase]) -> Problem:
+def _refusal(problem: tuple[str, str], cases: list[LoadedCase], way: str = "") -> Problem:
     what, advice = problem
-    ways = (advice, "--skip-unevaluable leaves the verdict of these cases open")
+    ways = (advice, way)
     text = f"python hooks of {_named(cases)} cannot run here: {what}"
     return Problem(None, text, "sandbox", advice="; or ".join(filter(None, ways)))
 

@@ -181,7 +181,6 @@ class Pipeline:
                     opened_hooks(
                         self._spec.cases.values(),
                         self._spec.evaluation,
-                        self._spec.sandbox_limits,
                         is_unsafe=self._spec.request.unsafe_no_sandbox,
                     ) as self._hooks,
                 ):
@@ -277,6 +276,8 @@ class Pipeline:
         result = made() if cut_off else await off_loop(text, made)
         self._log.append(result)
         if cut_off is not None:
+            self._finished.replace(trial.model_id, trial.case_id, trial.repetition)
+            self.report.count(result)
             raise cut_off
         if execution.workspace is not None:
             await self._settled(execution.workspace, result)

@@ -30,7 +30,6 @@ from collect.runners.trace import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
-from schemas.config.sandbox import DEFAULT_SANDBOX, SandboxLimits
 from schemas.errors import RunInLake
 from schemas.lake import holds_run, lake_of
 from schemas.redact import redact, redact_json
@@ -112,8 +111,6 @@ class RunSpec:
     tools: RunTools = field(default_factory=RunTools)
     evaluation: RunEvaluation | None = None
     """By which its trials are evaluated."""
-    sandbox_limits: SandboxLimits = DEFAULT_SANDBOX.limits
-    """Of one command, hooks included."""
     keep_workspaces: KeepWorkspaces = "all"
     workspaces_mb: int = MAX_WORKSPACES_MB
     inputs: RunInputs | None = None
@@ -188,8 +185,7 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
             inputs.sandbox,
             (inputs.suite.suite_id, inputs.suite.title),
         ),
-        evaluation=evaluation_of(inputs.evaluation),
-        sandbox_limits=inputs.profile.sandbox.limits,
+        evaluation=evaluation_of(inputs.evaluation, inputs.profile.sandbox.limits),
         keep_workspaces=request.keep_workspaces,
         workspaces_mb=request.workspaces_mb,
         inputs=priced,

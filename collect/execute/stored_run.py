@@ -21,7 +21,7 @@ from collect.config.runners import RUNNERS
 from collect.config.tools.web_search import web_search_problems
 from collect.config.unsupported import reserved
 from collect.execute.budget import refuse_unpriced
-from collect.execute.evaluation import require_hooks
+from collect.execute.evaluation import hooks_problem, of_project
 from collect.execute.spec import RunRequest, RunSpec
 from collect.execute.tools import RunTools, still_locked_in, tools_of
 from collect.inventory.model_builds import look_up
@@ -32,7 +32,6 @@ from collect.run_folder.stored_inputs import CASES_FILE, models_of, read_cases, 
 from collect.runners.trace import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import LoadedProject, load_project_file
-from schemas.config.sandbox import DEFAULT_SANDBOX
 from schemas.errors import ConfigError, NotResumable, Problem, nearest, printable
 from schemas.run.config import RunConfig, load_run_config
 from schemas.run.result import Event
@@ -150,9 +149,7 @@ def _spec_of(
             why = f"request option `{option}` of model `{model.model_id}` {reason}"
             raise NotResumable(run_dir, f"{why}; take it out and start a new run")
     tools = _tools_of(run_dir, config, request, cases)
-    limits = DEFAULT_SANDBOX.limits if config.sandbox is None else config.sandbox.limits
-    is_unsafe = request.unsafe_no_sandbox
-    require_hooks(cases.values(), config.evaluation, limits, is_unsafe=is_unsafe)
+    _require_evaluation(run_dir, config, cases, is_unsafe=request.unsafe_no_sandbox)
     verify_stored(run_dir, models, cases, tools.fingerprint, again)
     with (run_dir / "plan.jsonl").open("rb") as plan:
         sizes = sizes_of(map(trial_of, plan))
@@ -170,10 +167,33 @@ def _spec_of(
         reuse=config.reuse,
         tools=tools,
         evaluation=config.evaluation,
-        sandbox_limits=limits,
         keep_workspaces=config.keep_workspaces,
         workspaces_mb=config.workspaces_mb,
     )
+
+
+def _require_evaluation(
+    run_dir: Path, config: RunConfig, cases: Mapping[str, LoadedCase], *, is_unsafe: bool
+) -> None:
+    """Refuse a run whose evaluation profile this project does not have, or whose hooks cannot run.
+
+    Raises:
+        NotResumable: the profile is not here, or another one by now.
+        ConfigError: hooks cannot run here.
+    """
+    stored = config.evaluation
+    if stored is None:
+        return
+    here = of_project(stored, Path.cwd())
+    if here is None or here.security_policy != stored.security_policy:
+        why = (
+            f"its evaluation profile `{stored.evaluation_profile_id}` is not here as it was, and a "
+            "run folder, which may be somebody else's, permits nothing by itself; put it back, or "
+            "start a new run with --reuse"
+        )
+        raise NotResumable(run_dir, why)
+    if (problem := hooks_problem(cases.values(), stored, is_unsafe=is_unsafe)) is not None:
+        raise ConfigError([problem])
 
 
 def _tools_of(

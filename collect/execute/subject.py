@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from collect.checks.left import PLACES, WORKSPACE, Trial
+from collect.checks.left import Trial
 from collect.config import LoadedCase
 from collect.execute.spec import RunSpec
 from collect.hooks.artifact import HookError, HookSubject, OutputArtifact
@@ -104,7 +104,6 @@ def stored_subject(
 def _of_case(case: LoadedCase, trial: Trial) -> dict[str, Any]:
     """Return what is the same of a trial wherever it is: of its case, and what it left."""
     metadata: dict[str, JsonValue] = {"input_context": case.context.model_dump(mode="json")}
-    snapshot = None if trial.left is None else trial.left / PLACES[WORKSPACE]
     return {
         "case_id": case.case_id,
         "status": trial.status,
@@ -112,7 +111,7 @@ def _of_case(case: LoadedCase, trial: Trial) -> dict[str, Any]:
         "request_metadata": metadata,
         "output_artifacts": [*_outputs(trial)],
         "tool_names": case.context.llm_probe.tools,
-        "snapshot": snapshot if snapshot is not None and snapshot.is_dir() else None,
+        "snapshot": trial.snapshot,
         "case_folder": case.folder,
         "hook_hashes": dict(case.hooks),
     }

@@ -279,7 +279,8 @@ class RunLog:
     def append_evaluation(self, line: Evaluation) -> None:
         """Append what was found when a stored answer was looked at again."""
         if self._evaluations is None:
-            self._evaluations = Tail(self.run_dir, EVALUATIONS, self._advice)
+            advice = f"{MAKE_ROOM}, then `{check_command(self.run_dir)}` goes on"
+            self._evaluations = Tail(self.run_dir, EVALUATIONS, advice)
         self._evaluations.append(line.model_dump_json().encode() + b"\n")
 
     def append_artifact(self, model_id: str, frame: bytes) -> str:

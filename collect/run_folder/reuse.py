@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import orjson
 
@@ -145,12 +145,20 @@ def reused_result(result: Result, trial: PlannedTrial, artifact_path: str | None
     return result.model_copy(update=asked | its_own)
 
 
-def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> int:
+class TakenOver(NamedTuple):
+    """What a new run has of earlier ones."""
+
+    n_trials: int
+    n_unchecked: int
+    """Of them, trials one of whose checks could not look."""
+
+
+def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> TakenOver:
     """Write a line for every planned trial that an earlier run has answered; return how many.
 
     The trace is copied, so that the new run holds all of it whatever becomes of the old one.
     """
-    run_dir, taken = log.run_dir, 0
+    run_dir, taken, unchecked = log.run_dir, 0, 0
     places = _planned_places(run_dir / "plan.jsonl", is_final)
     with (run_dir / "plan.jsonl").open("rb") as plan:
         for found in find_reusable(run_dir.parent, run_dir.name, places):
@@ -160,7 +168,8 @@ def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> int:
                 path = found.frame and log.append_artifact(trial.model_id, found.frame)
                 log.append(reused_result(found.result, trial, path or None))
                 taken += 1
-    return taken
+                unchecked += found.result.checks_errored > 0
+    return TakenOver(taken, unchecked)
 
 
 def _planned_places(plan: Path, is_final: Callable[[str, str, int], bool]) -> dict[str, list[int]]:

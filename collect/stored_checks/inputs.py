@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from collect.checks.declarative import SANDBOX_MISSING, hindrance
 from collect.config import LoadedCase
 from collect.config.cases import find_cases
-from collect.config.evaluation import by_policy, load_evaluation_profile
+from collect.config.evaluation import by_policy, disabled, hooked, load_evaluation_profile
 from collect.config.project_files import resolve
 from collect.config.select import suite_cases
-from collect.execute.evaluation import evaluation_of, require_hooks
+from collect.execute.evaluation import evaluation_of, hooks_problem, of_project
 from collect.execute.spec import RunRequest
 from collect.execute.stored_run import folder_of
 from collect.plan.fingerprint import case_hash
@@ -65,8 +66,8 @@ def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
     run_dir = folder_of(RunRequest(request.runs_dir, resume=request.run))
     config = load_run_config(run_dir / "config.json")
     stored = read_cases(run_dir / CASES_FILE)
-    evaluation = _evaluation(request, config, working_dir)
-    now = _cases_of(request, config, working_dir)
+    evaluation, missing = _evaluation(request, config, working_dir)
+    now = _cases_of(request, run_dir, config, working_dir)
     if evaluation is not None:
         able = by_policy(now.values(), evaluation.security_policy)
         now = {case.case_id: case for case in able}
@@ -89,48 +90,78 @@ def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
             hooks=new.hooks,
             folder=new.folder,
             context=new.context,
-            unevaluable=new.unevaluable,
-            has_workspace=new.has_workspace,
+            unevaluable=_unevaluable(was, new),
         )
         if case_hash(cases[case_id]) != case_hash(new):
             other.append(case_id)
-    require_hooks(
-        cases.values(), evaluation, DEFAULT_SANDBOX.limits, is_unsafe=request.unsafe_no_sandbox
-    )
+    is_unsafe = request.unsafe_no_sandbox
+    problem = hooks_problem(cases.values(), evaluation, is_unsafe=is_unsafe)
+    if problem is not None:
+        cases |= {case.case_id: disabled(case, SANDBOX_MISSING) for case in hooked(cases.values())}
     notes = (
+        *missing,
+        *(() if problem is None else (str(problem),)),
         *_noted(gone, "the suite does not take it any more, so its checks are not made again"),
         *_noted(other, "asks something else by now: its stored answers are looked at as they are"),
     )
     return run_dir, Inputs(config, stored, cases, evaluation, notes)
 
 
+def _unevaluable(was: LoadedCase, new: LoadedCase) -> tuple[tuple[str, str], ...]:
+    """Return the checks that cannot look at answers of a case as it was asked, and why."""
+    found = dict(new.unevaluable)
+    for check in new.checks:
+        if check.declarative is not None:
+            found.pop(check.check_id, None)
+            reason = hindrance(check, new.folder, has_workspace=was.has_workspace)
+            if reason is not None:
+                found[check.check_id] = reason
+    return tuple(found.items())
+
+
 def _evaluation(
     request: CheckRequest, config: RunConfig, working_dir: Path
-) -> RunEvaluation | None:
-    """Return the profile that is named, else the run's own, which its folder says."""
-    if request.evaluation_profile is None:
-        return config.evaluation
-    hosts = load_project_file(working_dir).allowed_hosts
-    named = request.evaluation_profile
-    return evaluation_of(load_evaluation_profile(named, working_dir, allowed_hosts=hosts))
+) -> tuple[RunEvaluation | None, tuple[str, ...]]:
+    """Return the profile that is named, else the run's own as this project has it; and a note."""
+    stored, named = config.evaluation, request.evaluation_profile
+    if named is not None:
+        limits = DEFAULT_SANDBOX.limits if config.sandbox is None else config.sandbox.limits
+        hosts = load_project_file(working_dir).allowed_hosts
+        found = load_evaluation_profile(named, working_dir, allowed_hosts=hosts)
+        return evaluation_of(found, limits if stored is None else stored.limits), ()
+    if stored is None:
+        return None, ()
+    if (here := of_project(stored, working_dir)) is None:
+        name = stored.evaluation_profile_id
+        what = f"evaluation profile `{name}` of the run is not in this project: hooks stay off"
+        return None, (f"{what}; --evaluation-profile names one",)
+    return here, ()
 
 
 def _cases_of(
-    request: CheckRequest, config: RunConfig, working_dir: Path
+    request: CheckRequest, run_dir: Path, config: RunConfig, working_dir: Path
 ) -> Mapping[str, LoadedCase]:
     reference = request.suite or config.suite_path
+    if request.suite is None and _is_below(working_dir / reference, run_dir.parent):
+        what = f"the suite of the run lies among the runs, at {reference}"
+        advice = "a run folder may be somebody else's and permits nothing; --suite names a suite"
+        raise ConfigError([Problem(None, what, "--suite", advice=advice)])
     try:
         source = read_yaml(resolve(reference, "suite", working_dir))
     except ConfigError as exc:
         if request.suite is not None:
             raise
         advice = "--suite names the suite whose checks are to be made"
-        what = f"the suite of the run is not at {reference} any more"
+        what = f"the suite of the run is not at {reference}, as seen from {working_dir}"
         raise ConfigError([Problem(None, what, "--suite", advice=advice)]) from exc
     taken = suite_cases(parse(Suite, source), source, find_cases)
     if taken.problems:
         raise ConfigError(taken.problems)
     return {case.case_id: case for case in taken.cases}
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 def _require_known(

@@ -25,13 +25,12 @@ from collect.execute.outcome import joined
 from collect.execute.subject import stored_subject
 from collect.plan.fingerprint import case_hash
 from collect.plan.plan import trial_of
-from collect.run_folder.log import RunLog, check_command
+from collect.run_folder.log import PLAN, RunLog, check_command
 from collect.runners.trace import now_ms
 from collect.stored_checks.inputs import CheckRequest, Inputs
 from collect.stored_checks.stored_trial import StoredTrial, counts_against_model
 from schemas.config.checks import DeterministicCheck
-from schemas.config.sandbox import DEFAULT_SANDBOX
-from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, Interrupted
+from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, Interrupted, NotResumable, restore_command
 from schemas.io.own_files import open_own_file
 from schemas.run.evaluation import Evaluation
 from schemas.run.layout import EVALUATIONS, LOG
@@ -151,7 +150,6 @@ class StoredChecks:
         opened = opened_hooks(
             cases,
             self._inputs.evaluation,
-            DEFAULT_SANDBOX.limits,
             is_unsafe=self._request.unsafe_no_sandbox,
         )
         n_workers = WORKERS_A_CORE * (os.cpu_count() or 1) if hooked(cases) else 1
@@ -213,9 +211,13 @@ class StoredChecks:
 
     def _planned(self) -> dict[Key, bool]:
         """Return of each planned trial whether it could get a verdict at the run."""
-        with (self._log.run_dir / "plan.jsonl").open("rb") as plan:
-            trials = map(trial_of, plan)
-            return {(one.model_id, one.case_id, one.repetition): one.is_scorable for one in trials}
+        with open_own_file(self._log.run_dir, PLAN) as plan:
+            try:
+                trials = [trial_of(line) for line in plan]
+            except ValueError as exc:
+                again = f"`{restore_command(self._log.run_dir)}` writes it again from the lake"
+                raise NotResumable(self._log.run_dir, f"{PLAN} is damaged; {again}") from exc
+        return {(one.model_id, one.case_id, one.repetition): one.is_scorable for one in trials}
 
     async def _one(self, key: Key, number: int, line: bytes) -> None:
         """Look at one trial again, where there is anything to look at and anything new."""
@@ -238,12 +240,11 @@ class StoredChecks:
             for check in case.checks
             if self._request.force or hashes[check.check_id] not in outcomes
         ]
-        if counts is False or (not todo and self._is_as_before(result, known)):
-            self.report.n_skipped += counts is False
-            self.report.n_unchanged += counts is not False
+        if counts is False:
+            self.report.n_skipped += 1
             self.report.verdicts[VERDICTS[before]] += 1
             return
-        made = await self._made_now(case, result, todo)
+        made = await self._made_now(case, result, todo) if todo else {}
         checks = tuple(
             made.get(check.check_id)
             or outcomes[hashes[check.check_id]].model_copy(
@@ -253,14 +254,16 @@ class StoredChecks:
         )
         self._errors.update(f"{one.check_id}: {one.reason}" for one in checks if one.reason)
         deciding = result.checks if known is None else known.newest.checks
-        if checks == deciding and self._is_as_before(result, known):  # nothing could look, again
+        is_same = _said(checks) == _said(deciding) and self._is_as_before(result, known)
+        if is_same and not (self._request.force and _is_sound(checks)):
             self.report.n_unchanged += 1
             self.report.verdicts[VERDICTS[before]] += 1
             return
         verdict: bool | None = None
-        if case.is_scorable:
+        is_scorable = case.is_scorable or (bool(checks) and _is_sound(checks))
+        if is_scorable:
             verdict = False if counts else joined(result.objective_pass, checks)
-        self._write(result, number, verdict, checks)
+        self._write(result, number, verdict, checks, is_scorable=is_scorable)
         self.report.n_evaluated += 1
         self.report.verdicts[VERDICTS[verdict]] += 1
         if verdict != before:
@@ -294,9 +297,14 @@ class StoredChecks:
         return now == (result.case_hash if known is None else known.newest.case_hash)
 
     def _write(
-        self, result: Result, number: int, verdict: bool | None, checks: tuple[CheckResult, ...]
+        self,
+        result: Result,
+        number: int,
+        verdict: bool | None,
+        checks: tuple[CheckResult, ...],
+        *,
+        is_scorable: bool,
     ) -> None:
-        case = self._inputs.cases[result.case_id]
         found = Counter(check.outcome for check in checks)
         profile = self._inputs.evaluation
         self._log.append_evaluation(
@@ -310,7 +318,7 @@ class StoredChecks:
                 evaluated_at_ms=now_ms(),
                 evaluation_profile_id=None if profile is None else profile.evaluation_profile_id,
                 case_hash=self._case_hashes[result.case_id],
-                is_scorable=case.is_scorable,
+                is_scorable=is_scorable,
                 passed=verdict,
                 checks_passed=found["passed"],
                 checks_failed=found["failed"],
@@ -323,6 +331,16 @@ class StoredChecks:
         if self._n_unsynced >= SYNC_EVERY:
             self._log.sync()
             self._n_unsynced = 0
+
+
+def _said(checks: Iterable[CheckResult]) -> list[tuple[str, str, str | None]]:
+    """Return what decides of the outcomes of checks."""
+    return [(check.check_id, check.outcome, check.reason) for check in checks]
+
+
+def _is_sound(checks: Iterable[CheckResult]) -> bool:
+    """Return whether every check could look."""
+    return all(check.outcome != "error" for check in checks)
 
 
 def _made(checks: Iterable[CheckResult]) -> Iterator[CheckResult]:

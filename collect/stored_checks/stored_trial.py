@@ -14,6 +14,7 @@ from collect.execute.checking import last_message
 from schemas.errors import NotOwnFile
 from schemas.failures import known_failure
 from schemas.io.own_files import open_own_file
+from schemas.run.layout import is_run_id
 from schemas.run.result import Result
 from schemas.run.trace import REFERENCE, Artifact, whole_frame
 
@@ -63,17 +64,25 @@ class StoredTrial:
         return sum(one.event_type == "tool_call" for one in self.artifact.trace)
 
     @property
-    def left(self) -> Path | None:
-        """The folder of what it left; None: nothing, or nobody knows where.
+    def left(self) -> tuple[Path | None, str | None]:
+        """The folder of what it left, None: nothing; and why it is not looked into, if so.
 
         The files of an answer that was taken over lie where it was given.
         """
-        if self.artifact is None or self.artifact.workspace is None:
-            return None
+        if self.artifact is None:
+            return None, "the trace, which says where the files are, is lost"
+        if self.artifact.workspace is None:
+            return None, None
         of_run = self.result.reused_from_run_id
+        if of_run is not None and not is_run_id(of_run):
+            return None, "the line names a run that no run can be called"
         run_dir = self._run_dir if of_run is None else self._run_dir.parent / of_run
-        path = (run_dir / self.artifact.workspace).resolve()
-        return path if path.is_relative_to(run_dir.resolve()) else None
+        path = run_dir
+        for part in Path(self.artifact.workspace).parts:
+            path /= part
+            if part in {"/", ".."} or path.is_symlink():
+                return None, "the folder of its files leads out of the run"
+        return path, None
 
     def trial(self, case: LoadedCase) -> Trial:
         """Return what the checks of its case look at."""
@@ -81,6 +90,7 @@ class StoredTrial:
         text = self.text
         is_blank = case.has_workspace and not text.strip() and self.artifact is not None
         events = self.artifact.trace if is_blank and self.artifact is not None else ()
+        left, problem = self.left if case.has_workspace else (None, None)
         needs_trace = any(check.kind == "tool_call_count" for check in case.checks)
         return Trial(
             final_text=text,
@@ -88,7 +98,8 @@ class StoredTrial:
             n_tool_calls=self.n_tool_calls if needs_trace else 0,
             status=self.result.status,
             folder=case.folder,
-            left=self.left if case.has_workspace else None,
+            left=left,
+            left_problem=problem,
             has_workspace=case.has_workspace,
             expected_artifact=(expected,) if isinstance(expected, str) else tuple(expected),
         )

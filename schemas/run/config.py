@@ -127,6 +127,9 @@ class RunEvaluation(Record):
     evaluation_profile_path: str
     sha256: Sha256
     security_policy: SecurityPolicy
+    limits: SandboxLimits = Field(
+        default_factory=SandboxLimits, description="Of one look of a hook."
+    )
 
 
 KeepWorkspaces = Literal["all", "failed", "none"]

@@ -66,12 +66,12 @@ def require_bwrap():
 class Cage:
     """A sandbox and its event loop in a thread."""
 
-    def __init__(self, profile=PROFILE, backend=None):
+    def __init__(self, profile=PROFILE, backend=None, shows=()):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         try:
-            self.sandbox = self.call(Sandbox.open(profile, backend or Bwrap(profile.limits)))
+            self.sandbox = self.call(Sandbox.open(profile, backend or Bwrap(profile.limits), shows))
         except BaseException:
             self._end_loop()
             raise

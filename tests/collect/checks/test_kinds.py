@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from collect.checks.declarative import check_hash, named_outside, run_check
-from collect.checks.left import Trial
+from collect.checks.left import CannotLook, Trial
 from schemas.config.checks import CHECKS, DeterministicCheck
 from tests.support.left import leave
 
@@ -244,3 +244,38 @@ def test_paths_outside_the_workspace_are_known_before_the_trial():
     assert named_outside((*checks, made({"kind": "final_response_present"}))) == (
         "/tmp/a", "/home/agent/d",
     )  # fmt: skip
+
+
+def test_a_file_that_was_never_made_elsewhere_has_failed(tmp_path):
+    files = tmp_path / "live"
+    files.mkdir()
+    (files / "report.md").write_text("x")
+    trial = Trial(left=leave(files, tmp_path / "left"), has_workspace=True)
+
+    for path in ("/tmp/x", "/home/agent/.conf/y", "/tmp"):
+        found = run_check(made({"kind": "path_exists", "path": path}), trial)
+        assert (found.outcome, found.message) == (F, f"there is no {path}")
+
+
+def test_a_link_in_place_of_the_files_is_not_looked_into(trial, tmp_path):
+    shutil.rmtree(trial.left / "workspace")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "same.txt").write_text("private")
+    (trial.left / "workspace").symlink_to(tmp_path / "private")
+    later = replace(trial)
+
+    found = run_check(made({"kind": "file_exists", "path": "same.txt"}), later)
+
+    assert (found.outcome, found.reason) == ("error", "workspace_not_kept")
+    with pytest.raises(CannotLook):
+        _ = later.snapshot
+
+
+def test_two_checks_of_one_hook_are_two(trial):
+    hook = {"python_hook": {"path": "h.py", "callable_name": "f"}}
+    hashes = {
+        check_hash(DeterministicCheck.model_validate({"check_id": name, **hook}), "a" * 64)
+        for name in ("one", "two")
+    }
+
+    assert len(hashes) == 2

@@ -170,6 +170,55 @@ def test_hooks_that_were_off_are_made_later(work):
 
 
 @sandboxed
+@pytest.mark.parametrize("policy", [None, {"allow_local_python_hooks": False}])
+def test_a_run_folder_permits_nothing_by_itself(work, policy):
+    hooked(work, "def judge():\n    return True\n")
+    path = profile(work, allow_local_python_hooks=True)
+    run(work, "--evaluation-profile", "e")
+    (path.unlink() if policy is None else profile(work, **policy))
+    hooked(work, "def judge():\n    return False\n")
+
+    done = collect_log(work.root, "check", "r", "--json")
+
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["errors"] == {"own: hooks_disabled": 1}
+    refused = collect_log(work.root, "run", "--resume", "r")
+    assert refused.returncode == 2
+    assert "its evaluation profile `e` is not here as it was" in refused.stderr
+
+
+@sandboxed
+def test_hooks_have_the_limits_of_the_run_later_too(work):
+    hooked(work, "def judge():\n    return len(bytearray(300_000_000)) > 0\n")
+    profile(work, allow_local_python_hooks=True)
+    work.profile(sandbox={"limits": {"memory_mb": 200}})
+    run(work, "--evaluation-profile", "e")
+    assert row_of(work)["checks"][0]["outcome"] == "error"
+
+    done = collect_log(work.root, "check", "r", "--force", "--json")
+
+    (named,) = json.loads(done.stdout)["errors"]
+    assert named.startswith("own: hook_")
+
+
+@sandboxed
+def test_answers_that_are_taken_over_say_that_a_check_is_open(work, endpoint):
+    hooked(work, "def judge():\n    return True\n")
+    run(work, "--skip-unevaluable")
+    profile(work, allow_local_python_hooks=True)
+    asked = len(endpoint.requests)
+
+    done = collect_log(
+        work.root, "run", *SUITE, "--run-id", "s", "--reuse", "--evaluation-profile", "e"
+    )  # fmt: skip
+
+    assert len(endpoint.requests) == asked
+    assert "1 trial has a check that could not look; `collect check s` makes it" in done.stderr
+    checked = collect_log(work.root, "check", "s", "--json")
+    assert json.loads(checked.stdout)["verdicts"] == {"passed": 1, "failed": 0, "open": 0}
+
+
+@sandboxed
 def test_where_no_sandbox_holds_hooks_are_refused_or_left_open(work, tmp_path):
     hooked(work, "def judge():\n    return True\n")
     profile(work, allow_local_python_hooks=True)

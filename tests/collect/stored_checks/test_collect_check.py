@@ -252,6 +252,74 @@ def test_a_torn_line_is_cut_and_its_trial_looked_at_again(checked):
     assert checked.report()["n_unchanged"] == 1, "a line that is none is passed over"
 
 
+def test_an_error_is_mended_once_the_files_are_back(checked):
+    checked.case(contains("GB"))
+    checked.run()
+    folder = checked.dir / "workspaces" / "m" / "one" / "1"
+    shutil.move(folder, checked.dir / "elsewhere")
+    assert checked.report("--force", code=1)["verdicts"]["open"] == 1
+    shutil.move(checked.dir / "elsewhere", folder)
+
+    report = checked.report()
+
+    assert report["verdicts"] == {"passed": 1, "failed": 0, "open": 0}
+    assert [line["passed"] for line in checked.lines()] == [None, True]
+    assert checked.report()["n_unchanged"] == 1
+
+
+def test_files_outside_of_the_run_are_not_looked_at(checked):
+    checked.case(contains("TB"))
+    checked.run()
+    outside = checked.project.root / "outside" / "workspaces" / "m" / "one" / "1" / "workspace"
+    outside.mkdir(parents=True)
+    (outside / "report.md").write_text("GB")
+    log = checked.dir / "results.jsonl"
+    (row,) = Kept(checked.dir).results()
+    row["reused_from_run_id"] = "../outside"
+    log.write_text(log.read_text() + json.dumps(row) + "\n")
+    checked.case(contains("GB"))
+
+    report = checked.report(code=1)
+
+    assert report["errors"] == {"report: workspace_not_kept": 1}
+
+
+def test_answers_that_were_given_without_files_have_none(checked):
+    checked.case(case_id="one", input={"messages": TOOLS["messages"]})
+    checked.run()
+    checked.case(contains("GB"))
+
+    report = checked.report(code=1)
+
+    assert report["errors"] == {"report: no_workspace": 1}
+    assert report["verdicts"]["open"] == 1
+
+
+def test_a_run_folder_names_no_suite_of_its_own(checked):
+    checked.case(contains("GB"))
+    checked.run()
+    shutil.copytree(checked.project.root / "configs", checked.dir / "evil" / "configs")
+    path = checked.dir / "config.json"
+    config = json.loads(path.read_text())
+    config["suite_path"] = "runs/r/evil/configs/suites/s.yaml"
+    path.write_text(json.dumps(config))
+
+    refused = checked.check(code=2)
+
+    assert "the suite of the run lies among the runs" in refused.stderr
+
+
+def test_a_damaged_plan_is_said(checked):
+    checked.case(contains("GB"))
+    checked.run()
+    (checked.dir / "plan.jsonl").write_text("garbage\n")
+
+    refused = checked.check(code=2)
+
+    assert "plan.jsonl is damaged" in refused.stderr
+    assert "collect restore r" in refused.stderr
+
+
 def test_a_log_that_lost_what_the_lake_has_is_not_written_on(checked):
     checked.case(contains("TB"))
     checked.run()
