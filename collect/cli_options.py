@@ -71,7 +71,7 @@ WorkspacesOption = Annotated[
 UnsafeOption = Annotated[
     bool,
     typer.Option(
-        "--unsafe-no-sandbox", help="Run commands of a model on this machine, locked in by nothing."
+        "--unsafe-no-sandbox", help="Run commands of a model, and hooks, locked in by nothing."
     ),
 ]
 ShardOption = Annotated[

@@ -192,7 +192,7 @@ class RunBusy(CollectError):
         who = "" if pid is None else f" (process {pid})"
         super().__init__(
             f"another collector works on {run_dir}{who}; wait until it has ended, "
-            "or start a run of its own with another --run-id"
+            "or start another run with another --run-id"
         )
 
 
@@ -206,13 +206,13 @@ class NotResumable(CollectError):
 
 
 class Interrupted(CollectError):
-    """Ctrl-C before the first request."""
+    """Ctrl-C before the first request, or where none is made."""
 
     exit_code = EXIT_INTERRUPTED
 
-    def __init__(self, again: str | None = None) -> None:
+    def __init__(self, again: str | None = None, when: str = " before the first request") -> None:
         end = "there is nothing to go on with" if again is None else f"`{again}` goes on"
-        super().__init__(f"interrupted before the first request: {end}")
+        super().__init__(f"interrupted{when}: {end}")
 
 
 class LocalModelError(CollectError):

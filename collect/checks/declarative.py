@@ -17,7 +17,8 @@ from types import MappingProxyType
 
 import orjson
 
-from collect.checks.left import PLACES, WORKSPACE, CannotLook, Trial
+from collect.checks.left import CannotLook, Trial
+from collect.workspace import PLACES, WORKSPACE
 from schemas.config.checks import CHECKS, DeterministicCheck
 from schemas.registry import load_object
 from schemas.run.result import CheckResult
@@ -102,7 +103,7 @@ def dimensions_of(check: DeterministicCheck) -> tuple[str, ...]:
 
 
 def unmade(check: DeterministicCheck, reason: str, message: str | None = None) -> CheckResult:
-    """Return the outcome of a check that could not look, and why."""
+    """Return the outcome of a check that could not look, and why; nobody takes that over."""
     return CheckResult(
         check_id=check.check_id,
         kind=check.kind,
@@ -110,7 +111,6 @@ def unmade(check: DeterministicCheck, reason: str, message: str | None = None) -
         reason=reason,
         message=message or HINDRANCES.get(reason, reason),
         dimensions=dimensions_of(check),
-        check_hash=check_hash(check) if check.declarative is not None else None,
     )
 
 

@@ -50,13 +50,13 @@ def path_exists(check: checks.PathExists, trial: Trial) -> Outcome:
 
 
 def _is_there(trial: Trial, name: str, kinds: tuple[str, ...]) -> Outcome:
+    if trial.is_there(name, kinds):
+        return True, None
     found = trial.find(name)
     if found is None:
-        entry = trial.unkept(name)  # too large or closed to us, it is there
-        return entry is not None and entry.kind in kinds, trial.absence(name)
-    kind = found[2].kind
+        return False, trial.absence(name)
     words = {"folder": "is a folder", "link_out": "is a link that leads out of the workspace"}
-    return kind in kinds, f"{name} {words.get(kind, 'is neither a file nor a folder')}"
+    return False, f"{name} {words.get(found[2].kind, 'is neither a file nor a folder')}"
 
 
 def contains(check: checks.FileContains, trial: Trial) -> Outcome:

@@ -7,11 +7,12 @@ command of the trial saw it, never on this machine (D-H3).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from collect.workspace import PLACES, WORKSPACE
 from collect.workspace.files import Found, Tree, Unreadable
 from schemas.base import slugify
 from schemas.errors import BenchError
@@ -19,10 +20,6 @@ from schemas.failures import TrialStatus
 from schemas.io.own_files import read_own
 from schemas.run.layout import SNAPSHOT_RECORD
 from schemas.run.workspace import Workspace, WorkspaceEntry, spelled
-
-WORKSPACE = "/workspace"
-PLACES: Mapping[str, str] = {WORKSPACE: "workspace", "/tmp": "tmp", "/home/agent": "home"}  # noqa: S108
-"""Where a command of a trial could write, and the folder that keeps it in what the trial left."""
 
 KEY_OUTPUT = "openclaw_key_output"
 """Type of an artifact that the case's `expected_artifact` names."""
@@ -207,16 +204,25 @@ class Trial:
 
     @cached_property
     def output_artifacts(self) -> tuple[OutputArtifact, ...]:
-        """The files that `expected_artifact` names and that the trial has left (D-E16)."""
-        tree = self._places.get(PLACES[WORKSPACE])
+        """The files that `expected_artifact` names and that the trial has left (D-E16).
+
+        Raises:
+            CannotLook: as `find`.
+        """
         found = []
-        for name in self.expected_artifact if tree is not None else ():
+        for name in self.expected_artifact if self.has_workspace else ():
             path = str(PurePosixPath(name))
-            one = None if tree is None else tree.find(_written(path))
-            if one is not None and one.kind == "file":
-                uri = PurePosixPath(WORKSPACE, path).as_uri()
-                found.append(OutputArtifact(slugify(path), KEY_OUTPUT, uri, path))
+            place = PurePosixPath(WORKSPACE, path)
+            if self.is_there(str(place), ("file",)):
+                found.append(OutputArtifact(slugify(path), KEY_OUTPUT, place.as_uri(), path))
         return tuple(found)
+
+    def is_there(self, name: str, kinds: Sequence[str]) -> bool:
+        """Return whether something of some kinds is at a path, kept or not; raises as `find`."""
+        if (found := self.find(name)) is not None:
+            return found[2].kind in kinds
+        entry = self.unkept(name)  # too large or closed to us, it is there
+        return entry is not None and entry.kind in kinds
 
     @property
     def final_response(self) -> str:

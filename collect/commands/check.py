@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from collect.execute.mirror_process import bring_in
 from collect.run_folder.log import RunLog, check_command
 from collect.stored_checks.inputs import CheckRequest, load
 from collect.stored_checks.recheck import VERDICTS, CheckReport, StoredChecks
-from schemas.errors import counted, printable
+from schemas.errors import Interrupted, counted, printable
 
 PROGRESS_S = 2.0
 """Between two lines of progress."""
@@ -28,17 +29,17 @@ def check(request: CheckRequest) -> int:
     """Make the checks that are asked for, show what came of it, and return the exit code.
 
     Raises:
-        NotResumable: there is no such run.
+        RunNotFound: there is no such run.
+        NotResumable: its folder does not say what it was made of.
         ConfigError: what the checks are made by is wrong, or cannot be here.
         RunBusy: a collector works on the run.
         Interrupted: Ctrl-C.
     """
-    run_dir, inputs = load(request, Path.cwd())
-    log = RunLog.reopen(run_dir)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
-        report = StoredChecks(log, inputs, request, _Progress()).run()
-    finally:
-        log.close()
+        run_dir, report = _checked(request)
+    except KeyboardInterrupt as exc:
+        raise Interrupted(check_command(request.runs_dir / request.run), when="") from exc
     for note in bring_in(run_dir):
         _say(note)
     if request.as_json:
@@ -47,6 +48,16 @@ def check(request: CheckRequest) -> int:
     else:
         sys.stdout.write("\n".join(map(printable, text_of(report))) + "\n")
     return report.exit_code
+
+
+def _checked(request: CheckRequest) -> tuple[Path, CheckReport]:
+    """Return the folder of the run and what came of it; what was written stays in any case."""
+    run_dir, inputs = load(request, Path.cwd())
+    log = RunLog.reopen(run_dir)
+    try:
+        return run_dir, StoredChecks(log, inputs, request, _Progress()).run()
+    finally:
+        log.close()
 
 
 def text_of(report: CheckReport) -> list[str]:

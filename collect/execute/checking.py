@@ -15,11 +15,12 @@ from collect.checks.declarative import (
     run_check,
     unmade,
 )
-from collect.checks.left import PLACES, CannotLook, Trial
+from collect.checks.left import CannotLook, Trial
 from collect.config import LoadedCase
 from collect.runners.base import Execution
 from collect.runners.trace import TraceObject
 from collect.sandbox.trees import usage
+from collect.workspace import PLACES
 from schemas.config.checks import CHECKS, DeterministicCheck
 from schemas.config.sandbox import MB
 from schemas.run.config import KeepWorkspaces
@@ -59,6 +60,7 @@ async def evaluated(
         made = [run_check(one, trial) for one in declarative]
     found = {one.check_id: one for one in made}
     own = [check for check in looking if check.python_hook is not None]
+    texts = dict(case.hooks)
     if own and hooks is not None:
         try:
             given = subject()
@@ -66,16 +68,16 @@ async def evaluated(
             found |= {check.check_id: unmade(check, exc.reason, str(exc)) for check in own}
         else:
             for check in own:
-                found[check.check_id] = await hooks.run(check, given)
-    texts = dict(case.hooks)
-    for check in checks:
-        one = found.get(check.check_id)
-        if one is None:
-            one = unmade(check, hindered.get(check.check_id, HOOKS_DISABLED))
-        made_of = check_hash(check, texts.get(check.check_id))
-        known = {"check_hash": made_of, "dimensions": dimensions_of(check)}
-        found[check.check_id] = one.model_copy(update=known)
-    return [found[check.check_id] for check in checks]
+                one = await hooks.run(check, given)
+                known = {
+                    "check_hash": check_hash(check, texts.get(check.check_id)),
+                    "dimensions": dimensions_of(check),
+                }
+                found[check.check_id] = one.model_copy(update=known)
+    return [
+        found.get(check.check_id) or unmade(check, hindered.get(check.check_id, HOOKS_DISABLED))
+        for check in checks
+    ]
 
 
 def executed_trial(execution: Execution, n_tool_calls: int, run_dir: Path) -> Trial:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import JsonValue
@@ -12,11 +12,17 @@ from collect.checks.left import Trial
 from collect.config import LoadedCase
 from collect.execute.spec import RunSpec
 from collect.hooks.artifact import HookError, HookSubject, OutputArtifact
+from collect.providers.base import Outcome
 from collect.runners.base import Execution
 from schemas.failures import known_failure
 from schemas.run.config import RunConfig
 from schemas.run.result import Result
 from schemas.run.trace import Artifact
+
+IDS = ("run_id", "suite_id", "model_id")
+TIMES = ("started_at_ms", "ended_at_ms", "attempt_count")
+TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_input_tokens")
+"""Fields that have one name in a trial under way, in its line, and in what a hook is given."""
 
 
 def executed_subject(execution: Execution, trial: Trial, spec: RunSpec) -> HookSubject:
@@ -32,29 +38,18 @@ def executed_subject(execution: Execution, trial: Trial, spec: RunSpec) -> HookS
     names = {*model.settings, *execution.case.settings}
     return HookSubject(
         **_of_case(execution.case, trial),
-        run_id=planned.run_id,
-        suite_id=planned.suite_id,
-        model_id=planned.model_id,
+        **_named(planned, IDS),
+        **_named(execution, TIMES),
+        **_of_answer(outcome),
+        **_named(usage, TOKENS),
         run_profile_id=spec.run_profile_id,
-        started_at_ms=execution.started_at_ms,
-        ended_at_ms=execution.ended_at_ms,
         requested_model=planned.model,
         gateway=planned.provider,
         settings={name: model.setting(name, execution.case) for name in names},
-        served_provider=outcome.served_provider,
-        served_model=outcome.served_model,
-        finish_reason=outcome.finish_reason,
-        provider_metadata={"status_code": outcome.http_status},
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-        cached_input_tokens=usage.cached_input_tokens,
         cache_write_tokens=usage.cache_write_tokens,
         cost_usd=outcome.cost_usd,
         raw_usage=usage.raw,
         trace=execution.trace,
-        error=_error(outcome.failure_type, outcome.error_code, outcome.error_message),
-        attempt_count=execution.attempt_count,
     )
 
 
@@ -76,29 +71,29 @@ def stored_subject(
     events = () if artifact is None else artifact.trace
     return HookSubject(
         **_of_case(case, trial),
-        run_id=result.run_id,
-        suite_id=result.suite_id,
-        model_id=result.model_id,
+        **_named(result, (*IDS, *TIMES, *TOKENS)),
+        **_of_answer(result),
         run_profile_id=config.run_profile_id,
-        started_at_ms=result.started_at_ms,
-        ended_at_ms=result.ended_at_ms,
         requested_model=result.requested_model,
         gateway=result.provider,
         settings=settings,
-        served_provider=result.served_provider,
-        served_model=result.served_model,
-        finish_reason=result.finish_reason,
-        provider_metadata={"status_code": result.http_status},
-        input_tokens=result.input_tokens,
-        output_tokens=result.output_tokens,
-        reasoning_tokens=result.reasoning_tokens,
-        cached_input_tokens=result.cached_input_tokens,
         cost_usd=result.cost_usd if result.cost_source == "provider" else None,
         raw_usage=None if artifact is None else artifact.usage,
         trace=[event.model_dump(mode="json") for event in events],
-        error=_error(result.failure_type, result.error_code, result.error_message),
-        attempt_count=result.attempt_count,
     )
+
+
+def _named(source: object, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in names}
+
+
+def _of_answer(source: Outcome | Result) -> dict[str, Any]:
+    """Return what a server said of an answer, and why there is none."""
+    return {
+        **_named(source, ("served_provider", "served_model", "finish_reason")),
+        "provider_metadata": {"status_code": source.http_status},
+        "error": _error(source.failure_type, source.error_code, source.error_message),
+    }
 
 
 def _of_case(case: LoadedCase, trial: Trial) -> dict[str, Any]:

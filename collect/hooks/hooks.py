@@ -25,8 +25,9 @@ from collect.hooks.staging import (
     stage_file,
     stage_snapshot,
 )
-from collect.sandbox.base import UNLOCKED, WORKSPACE, Command, Completed, Folders, SandboxError
+from collect.sandbox.base import UNLOCKED, Command, Completed, Folders, SandboxError
 from collect.sandbox.client import Sandbox
+from collect.workspace import WORKSPACE
 from schemas.config.checks import DeterministicCheck, PythonHook
 from schemas.config.evaluation_profile import SecurityPolicy
 from schemas.redact import may_hold_secret, redact_json

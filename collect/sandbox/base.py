@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from collect.workspace import HOME
+
 if TYPE_CHECKING:  # pydantic would double the helper's start
     from schemas.config.sandbox import SandboxLimits
 
@@ -18,11 +20,6 @@ UNLOCKED = "none"
 
 MAX_STORED_BYTES = 65_536
 """Of what a command printed, stdout and stderr together."""
-
-WORKSPACE = "/workspace"
-HOME = "/home/agent"
-TMP = "/tmp"  # noqa: S108 - inside the sandbox
-"""Where a command finds the three folders of its trial, the only ones it can write to."""
 
 STATUS_FD = 3
 """On which bwrap tells who is the first process inside, and that the command began."""

@@ -13,16 +13,14 @@ from pathlib import Path
 
 from collect.sandbox.base import (
     ENVIRONMENT,
-    HOME,
     STATUS_FD,
-    TMP,
-    WORKSPACE,
     Command,
     Folders,
     LocalBackend,
     SandboxError,
 )
 from collect.sandbox.scratch import ETC_FILES, USER_ID
+from collect.workspace import HOME, TMP, WORKSPACE
 from schemas.config.sandbox import MB, SandboxLimits
 
 INSTALL = "apt-get install bubblewrap"

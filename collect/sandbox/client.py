@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from collect.config.endpoints import without_secrets
-from collect.sandbox.base import HOME, TMP, Backend, Command, Completed, Folders, SandboxError
+from collect.sandbox.base import Backend, Command, Completed, Folders, SandboxError
 from collect.sandbox.output import unpacked
+from collect.workspace import HOME, TMP
 from collect.workspace.record import keep_workspace
 from collect.workspace.snapshot import Budget
 from schemas.config.sandbox import MB, SandboxProfile

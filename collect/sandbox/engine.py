@@ -26,9 +26,6 @@ from pathlib import Path
 from collect.config.endpoints import without_secrets
 from collect.sandbox.base import (
     ENVIRONMENT,
-    HOME,
-    TMP,
-    WORKSPACE,
     Command,
     Completed,
     Folders,
@@ -36,6 +33,7 @@ from collect.sandbox.base import (
 )
 from collect.sandbox.engine_trouble import NO_LIMITS, NO_SUCH_IMAGE, advice, last_line, runtime_of
 from collect.sandbox.scratch import is_abandoned
+from collect.workspace import HOME, TMP, WORKSPACE
 from schemas.config.sandbox import MB, SandboxLimits
 
 INSTALL = {

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from collect.sandbox.base import HOME
+from collect.workspace import HOME
 
 PREFIX = "benchlake-sandbox-"
 OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

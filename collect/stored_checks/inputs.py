@@ -13,17 +13,21 @@ from collect.config.evaluation import by_policy, disabled, hooked, load_evaluati
 from collect.config.project_files import resolve
 from collect.config.select import suite_cases
 from collect.execute.evaluation import evaluation_of, hooks_problem, of_project
-from collect.execute.spec import RunRequest
-from collect.execute.stored_run import folder_of
+from collect.execute.stored_run import latest
+from collect.plan.changes import newest_first
 from collect.plan.fingerprint import case_hash
 from collect.run_folder.stored_inputs import CASES_FILE, read_cases
 from schemas.config.project import load_project_file
 from schemas.config.sandbox import DEFAULT_SANDBOX
 from schemas.config.suite import Suite
-from schemas.errors import ConfigError, Problem, nearest
+from schemas.errors import ConfigError, Problem, RunNotFound, nearest
 from schemas.io.validation import parse
 from schemas.io.yaml import read_yaml
 from schemas.run.config import RunConfig, RunEvaluation, load_run_config
+from schemas.run.layout import is_run_folder
+
+MAX_LISTED = 10
+"""Names that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,11 @@ def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
     """Return the folder of the run, and what its trials are evaluated by.
 
     Raises:
-        NotResumable: there is no such run, or it does not say what it was made of.
+        RunNotFound: there is no such run.
+        NotResumable: it does not say what it was made of.
         ConfigError: suite, case or evaluation profile are wrong or not there, or hooks cannot run.
     """
-    run_dir = folder_of(RunRequest(request.runs_dir, resume=request.run))
+    run_dir = _folder_of(request)
     config = load_run_config(run_dir / "config.json")
     stored = read_cases(run_dir / CASES_FILE)
     evaluation, missing = _evaluation(request, config, working_dir)
@@ -105,6 +110,23 @@ def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
         *_noted(other, "asks something else by now: its stored answers are looked at as they are"),
     )
     return run_dir, Inputs(config, stored, cases, evaluation, notes)
+
+
+def _folder_of(request: CheckRequest) -> Path:
+    """Return the folder of the run, which is also found by its path.
+
+    Raises:
+        RunNotFound: there is no such run.
+    """
+    path = Path(request.run)
+    if len(path.parts) > 1 and is_run_folder(path):
+        return path
+    known = [run_dir.name for run_dir in newest_first(request.runs_dir)]
+    if request.run == "latest" and known:
+        return request.runs_dir / latest(request.runs_dir)
+    if request.run not in known:
+        raise RunNotFound(request.run, request.runs_dir, known, ("latest",))
+    return request.runs_dir / request.run
 
 
 def _unevaluable(was: LoadedCase, new: LoadedCase) -> tuple[tuple[str, str], ...]:
@@ -172,6 +194,7 @@ def _require_known(
             None,
             f"{flag}: the run has no such one",
             found=f"`{name}`",
+            allowed=", ".join(sorted(known)[:MAX_LISTED]),
             nearest=nearest(name, list(known)),
         )
         for name in named

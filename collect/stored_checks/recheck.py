@@ -25,12 +25,12 @@ from collect.execute.outcome import joined
 from collect.execute.subject import stored_subject
 from collect.plan.fingerprint import case_hash
 from collect.plan.plan import trial_of
-from collect.run_folder.log import PLAN, RunLog, check_command
+from collect.run_folder.log import PLAN, RunLog
 from collect.runners.trace import now_ms
 from collect.stored_checks.inputs import CheckRequest, Inputs
 from collect.stored_checks.stored_trial import StoredTrial, counts_against_model
 from schemas.config.checks import DeterministicCheck
-from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, Interrupted, NotResumable, restore_command
+from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, NotResumable, restore_command
 from schemas.io.own_files import open_own_file
 from schemas.run.evaluation import Evaluation
 from schemas.run.layout import EVALUATIONS, LOG
@@ -130,16 +130,13 @@ class StoredChecks:
         """Make the checks and write down what they found.
 
         Raises:
-            Interrupted: Ctrl-C; what was written stays.
             CollectError: the disk is full.
         """
-        try:
-            with redacting(self._inputs.evaluation):
-                asyncio.run(self._all())
-        except* KeyboardInterrupt as exc:
-            raise Interrupted(check_command(self._log.run_dir)) from exc
+        with redacting(self._inputs.evaluation):
+            asyncio.run(self._all())
         self.report.errors = dict(sorted(self._errors.items()))
-        self.report.exit_code = EXIT_BAD_NEWS if self._errors else EXIT_OK
+        is_bad = self._errors or not self.report.n_trials
+        self.report.exit_code = EXIT_BAD_NEWS if is_bad else EXIT_OK
         return self.report
 
     async def _all(self) -> None:
@@ -277,7 +274,6 @@ class StoredChecks:
         trial = stored.trial(case)
 
         def given() -> HookSubject:
-
             return stored_subject(result, stored.artifact, case, trial, self._inputs.config)
 
         found = await evaluated(case, todo, trial, self._hooks, given)

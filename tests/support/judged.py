@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 import shutil
 import sys
 import sysconfig
@@ -34,7 +35,7 @@ def usable_python():
     if running.closed_folder() is None:
         return running
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    if shutil.which(name, path="/usr/bin") is None:
+    if shutil.which(name, path="/usr/bin") is None and not os.environ.get("CI"):
         pytest.skip(f"nobody can start {sys.executable}, and there is no /usr/bin/{name}")
     site = sysconfig.get_path("purelib")
     return Python(f"/usr/bin/{name}", (site,), (site,))

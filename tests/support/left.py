@@ -1,6 +1,6 @@
 """What a trial has left, kept as a sandbox keeps it."""
 
-from collect.sandbox.base import HOME, TMP
+from collect.workspace import HOME, TMP
 from collect.workspace.record import keep_workspace
 from collect.workspace.snapshot import Budget
 

@@ -1,7 +1,9 @@
-"""What tests of a trial's files share: a user without rights."""
+"""What tests of a trial's files share: a user without rights, a file that grows."""
 
+import contextlib
 import os
 import stat
+import threading
 
 from tests.support.cage import OTHER_USER
 
@@ -26,3 +28,26 @@ def without_rights(work, source, folder):
         finally:
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@contextlib.contextmanager
+def growing(path, step):
+    """Hold a file that grows by so many bytes again and again, and now and then begins anew."""
+    path.write_bytes(b"x")
+    is_over = threading.Event()
+
+    def grow():
+        with path.open("ab") as file:
+            while not is_over.is_set():
+                file.write(b"y" * step)
+                file.flush()
+                if file.tell() > 5_000_000:
+                    file.truncate(1)
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -33,7 +33,7 @@ ROWS = """
     file_contains            P       F      F     F      P    F        F     F                 F      F
     workspace_file           P       F      P     F      P    F        P     P                 P      F
     workspace_file_contains  P       F      F     F      P    F        F     F                 F      F
-    output_artifact          P       F      P     F      P    F        P     F                 P      F
+    output_artifact          P       F      P     F      P    F        P     P                 P      F
     final_response           P       F      F     F      P    F        F     F                 F      F
     tool_call_count          P       P      P     P      P    P        P     P                 P      P
     status_is                P       P      P     P      P    P        P     P                 P      P
@@ -255,6 +255,15 @@ def test_a_file_that_was_never_made_elsewhere_has_failed(tmp_path):
     for path in ("/tmp/x", "/home/agent/.conf/y", "/tmp"):
         found = run_check(made({"kind": "path_exists", "path": path}), trial)
         assert (found.outcome, found.message) == (F, f"there is no {path}")
+
+
+def test_an_artifact_that_was_thrown_away_leaves_the_check_open(trial):
+    shutil.rmtree(trial.left / "workspace")
+    later = replace(trial, expected_artifact=("same.txt",))
+
+    found = run_check(made({"kind": "output_artifact_present"}), later)
+
+    assert (found.outcome, found.reason) == ("error", "workspace_not_kept")
 
 
 def test_a_link_in_place_of_the_files_is_not_looked_into(trial, tmp_path):

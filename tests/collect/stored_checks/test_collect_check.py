@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 
+import psutil
 import pytest
 
 from tests.support.kept_run import Kept, begin, collect, collect_log, wait_for
@@ -361,7 +362,57 @@ def test_runs_that_are_not_there_are_refused_by_name(checked):
     done = collect_log(checked.project.root, "check", "q")
 
     assert done.returncode == 2
-    assert "no such run" in done.stderr
+    assert "`q`" in done.stderr
+    assert "resumed" not in done.stderr
+    by_path = collect_log(checked.project.root, "check", "runs/r")
+    assert by_path.returncode == 0, by_path.stderr
+
+
+def test_no_answer_at_all_is_bad_news(checked):
+    checked.case(contains("GB"))
+    checked.run()
+    (checked.dir / "results.jsonl").write_text("")
+    shutil.rmtree(checked.dir / "artifacts")
+    shutil.rmtree(checked.project.root / "runs" / "lake")
+
+    assert checked.report(code=1)["n_trials"] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_is_interrupted_goes_on_with_what_is_left(checked, number):
+    hook = {"check_id": "own", "python_hook": {"path": "hook.py", "callable_name": "judge"}}
+    checked.case()
+    checked.run()
+    checked.case(hook)
+    source = checked.project.root / "configs" / "cases" / "group" / "one" / "hook.py"
+    source.write_text("import time\n\ndef judge():\n    time.sleep(20)\n")
+    checked.project.write(
+        "configs/evaluation_profiles/e.yaml",
+        {"schema_version": 1, "evaluation_profile_id": "e", "title": "E",
+         "security_policy": {"allow_local_python_hooks": True}},
+    )  # fmt: skip
+    named = ("check", "r", "--evaluation-profile", "e")
+    running = begin(checked.project.root, *named)
+    wait_for(lambda: is_judging(checked, running))
+    running.send_signal(number)
+    _, said = running.communicate(timeout=60)
+
+    assert running.returncode == 130, said
+    assert "interrupted: `collect check r` goes on" in said
+    assert checked.lines() == []
+    source.write_text("def judge():\n    return True\n")
+    done = collect_log(checked.project.root, *named)
+    assert done.returncode == 0, done.stderr
+    assert checked.lines()[-1]["passed"] is True
+
+
+def is_judging(checked, running):
+    """Return whether a check holds the run's lock and runs a hook; the first one only tries."""
+    lock = checked.dir / ".run.lock"
+    if lock.read_text().strip() != str(running.pid):
+        return False
+    below = psutil.Process(running.pid).children(recursive=True)
+    return any("child.pyc" in word for one in below for word in one.cmdline())
 
 
 def test_a_run_elsewhere_is_found(checked):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from collect.workspace.files import Found, Tree, Unreadable
 from collect.workspace.handles import MAX_DEPTH, MAX_LINKS, found_place, opened_file
-from tests.support.snapshots import without_rights
+from tests.support.snapshots import growing, without_rights
 
 SECRET = "canary of the host"
 ROOT_ALONE = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
@@ -196,22 +196,8 @@ def test_a_file_that_claims_to_be_empty_is_read_to_the_limit_and_not_further():
 
 
 def test_a_file_that_grows_while_it_is_read_ends(root):
-    path = root / "grows"
-    path.write_bytes(b"x")
-    is_over = threading.Event()
-
-    def grow():
-        with path.open("ab") as file:
-            while not is_over.is_set():
-                file.write(b"y" * 100_000)
-                file.flush()
-                if file.tell() > 5_000_000:
-                    file.truncate(1)
-
-    thread = threading.Thread(target=grow)
-    thread.start()
     ends = set()
-    try:
+    with growing(root / "grows", 100_000):
         for number in range(100_000):
             if number > 50 and len(ends) > 1:
                 break
@@ -219,9 +205,6 @@ def test_a_file_that_grows_while_it_is_read_ends(root):
                 ends.add(len(Tree(root).content("grows", 1_000_000)) <= 1_000_000)
             except Unreadable as exc:
                 ends.add(str(exc))
-    finally:
-        is_over.set()
-        thread.join()
     assert ends == {True, "grows is larger than 1,000,000 bytes"}
 
 

@@ -12,7 +12,7 @@ from collect.sandbox.trees import usage
 from collect.workspace.handles import MAX_DEPTH, stays_inside
 from collect.workspace.snapshot import CHUNK_BYTES, MAX_PATH_BYTES, Budget, Snapshot
 from tests.support.cage import files_below
-from tests.support.snapshots import without_rights
+from tests.support.snapshots import growing, without_rights
 
 ROOT_ALONE = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
 
@@ -318,22 +318,8 @@ def test_what_belongs_to_another_user_is_listed_as_unreadable(source, tmp_path):
 
 def test_a_file_that_grows_is_left_out_or_whole(source, tmp_path):
     """Nothing runs in what is copied; where something did, the limit would hold all the same."""
-    path = source / "grows"
-    path.write_bytes(b"x")
-    is_over = threading.Event()
-
-    def grow():
-        with path.open("ab") as file:
-            while not is_over.is_set():
-                file.write(b"y" * 50_000)
-                file.flush()
-                if file.tell() > 5_000_000:
-                    file.truncate(1)
-
-    thread = threading.Thread(target=grow)
-    thread.start()
     ends = set()
-    try:
+    with growing(source / "grows", 50_000):
         for number in range(5_000):
             if number > 50 and "too_large" in ends:
                 break
@@ -346,9 +332,6 @@ def test_a_file_that_grows_is_left_out_or_whole(source, tmp_path):
                 assert entry.size == len(copies["grows"]) <= 1_000_000
             else:
                 assert (entry.left_out, copies, entry.sha256) == ("too_large", {}, None)
-    finally:
-        is_over.set()
-        thread.join()
     assert "too_large" in ends
 
 
