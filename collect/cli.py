@@ -178,7 +178,8 @@ def check(
 
     Example: collect check latest
 
-    Exit codes: 0 done; 1 some checks could not look; 2 usage or configuration; 130 interrupted.
+    Exit codes: 0 done; 1 some checks could not look, or there was no answer to look at; 2 usage or
+    configuration; 130 interrupted.
     """
     spare_output()
     from collect.commands.check import check as make_check
