@@ -150,7 +150,7 @@ def _is_in(path: Path, places: tuple[str, ...]) -> bool:
 def _outermost(paths: list[Path]) -> tuple[str, ...]:
     """Return the paths that lie in no other one, nor in /usr; the outer folder comes first."""
     found: list[str] = []
-    for path in sorted(set(paths), key=lambda one: len(one.parts)):
+    for path in sorted(set(paths), key=lambda one: (len(one.parts), one)):
         if not _is_in(path, tuple(found)):
             found.append(str(path))
     return tuple(found)

@@ -26,7 +26,7 @@ CHECK = DeterministicCheck(
 
 @pytest.fixture(scope="module")
 def court():
-    limits = LIMITS.model_copy(update={"command_seconds": 3})
+    limits = LIMITS.model_copy(update={"command_seconds": 2})
     with court_of("root", SandboxProfile(limits=limits)) as court:
         yield court
 
@@ -93,7 +93,7 @@ def folder():
         ("import os\ndef judge(): os.closerange(0, 1000); return True", "hook_exited", "code"),
         ("import os\ndef judge():\n    for n in range(3, 100):\n        try: os.write(n, b'{')\n"
          "        except OSError: pass\n    return True", "hook_no_answer", "no JSON"),
-        ("import time\ndef judge(): time.sleep(60)", "hook_timed_out", "command_seconds is 3"),
+        ("import time\ndef judge(): time.sleep(60)", "hook_timed_out", "command_seconds is 2"),
         ("def judge():\n    while True: pass", "hook_timed_out", "is"),
         ("def judge(): return bytearray(10 ** 9)", "hook_exceeded_memory", "MemoryError"),
         ("import os, time\ndef judge():\n    for _ in range(8):\n        if os.fork() == 0:\n"

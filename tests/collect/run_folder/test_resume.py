@@ -262,7 +262,7 @@ def test_a_second_collector_is_refused_by_the_first_ones_process(work, endpoint,
         said = refusal(resume(work, "r"))
 
         assert f"another collector works on runs/r (process {process.pid})" in said
-        assert "wait until it has ended, or start a run of its own with another --run-id" in said
+        assert "wait until it has ended, or start another run with another --run-id" in said
     finally:
         process.communicate(timeout=60)
     assert process.returncode == 0
