@@ -98,6 +98,7 @@ def test_killed_before_its_plan_is_written_a_run_never_began_and_says_so(work, e
     new = ("run", "--suite", "s", "--run-profile", "p", "--runs", runs, "--run-id")
     for attempt in range(20):
         run_dir = runs / f"early-{attempt}"
+        endpoint.requests.clear()  # of a run before it, which was killed too late
         process = begin(work.root, *new, run_dir.name)
         while not run_dir.exists() and process.poll() is None:
             pass
