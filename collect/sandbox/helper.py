@@ -34,7 +34,7 @@ from typing import Any
 from collect.sandbox.base import Completed
 from collect.sandbox.output import packed
 from collect.sandbox.processes import Disk, adopt_orphans, is_short_of_memory, leave_keyring
-from collect.sandbox.running import LOOK_S, Job, Running, not_started
+from collect.sandbox.running import LOOK_S, NEVER, Job, Running, not_started
 from collect.sandbox.scratch import (
     UNPRIVILEGED,
     Scratch,
@@ -202,11 +202,15 @@ class Helper:
         running = list(self._running.values())
         for one in running:
             one.look(now)
-        if running and is_short_of_memory():
-            max(running, key=lambda one: one.taken).end("memory")
-        with contextlib.suppress(OSError):
-            if running and Disk.of(self._scratch.path).is_short:
-                max(running, key=lambda one: one.stored).end("workspace")
+        if any(now - one.ended_at < ENDING_S for one in running):
+            return  # it gives back what it took before another one has to go
+        alive = [one for one in running if one.ended_at == NEVER]
+        if alive and is_short_of_memory():
+            max(alive, key=lambda one: one.taken).end("memory")
+        elif alive:
+            with contextlib.suppress(OSError):
+                if Disk.of(self._scratch.path).is_short:
+                    max(alive, key=lambda one: one.stored).end("workspace")
 
     def _signalled(self) -> None:
         numbers = os.read(self._wake_up, 1 << 12)

@@ -26,6 +26,8 @@ from collect.sandbox.trees import Usage, usage
 LOOK_S = 0.05
 """Between two looks at a command."""
 
+NEVER = float("-inf")
+
 FIRST_LOOK_S = 0.02
 """Before it bwrap itself is all there is to see."""
 
@@ -113,6 +115,7 @@ class Running:
     ) -> None:
         self._job, self._loop, self._when_done = job, loop, when_done
         self._ended_by: EndedBy | None = None
+        self.ended_at = NEVER
         self._exit_code: int | None = None
         self._init: int | None = None
         self._ending: tuple[int, float] | None = None
@@ -181,7 +184,7 @@ class Running:
         """End it; the first reason counts. What came of it is told when it is gone."""
         if self._ended_by is not None:
             return
-        self._ended_by = why
+        self._ended_by, self.ended_at = why, time.monotonic()
         if not self._is_waited_for:
             self._kill()
 

@@ -268,10 +268,10 @@ def test_a_helper_that_dies_is_told_to_all_who_wait(temporary):
         with pytest.raises(SandboxError, match="helper ended"):
             await sandbox.run(folders, Command(argv=("true",)))
         await sandbox.aclose()
+        await until(lambda: not processes_naming(temporary))
 
     asyncio.run(main())
 
-    assert processes_naming(temporary) == []
     assert list(temporary.iterdir()) == []
 
 
