@@ -1,4 +1,4 @@
-"""What a command prints, kept and passed on: all is counted, its beginning and its end are stored.
+"""What a command reads, and what it prints: all is counted, its beginning and its end are stored.
 
 64 KB are kept of both streams together. A stream that needs less than half leaves the rest to the
 other one. Standard library only: the helper loads this.
@@ -7,6 +7,7 @@ other one. Standard library only: the helper loads this.
 from __future__ import annotations
 
 import base64
+import fcntl
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,6 +22,27 @@ MAX_HEAD = int(MAX_STORED_BYTES * HEAD_SHARE)
 MAX_TAIL = MAX_STORED_BYTES - MAX_HEAD
 
 CHUNK_BYTES = 1 << 16
+
+
+def opened_input(data: bytes) -> int:
+    """Return a handle of what a command reads: nothing, or a file without a name."""
+    if not data:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    handle = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(handle, left) :]
+        os.lseek(handle, 0, os.SEEK_SET)
+        fcntl.fcntl(
+            handle,
+            fcntl.F_ADD_SEALS,
+            fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE,
+        )
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
 
 
 class Stream:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import resource
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from collect.sandbox.base import STATUS_FD, Completed, EndedBy, Output
-from collect.sandbox.output import CHUNK_BYTES, Stream, shared
+from collect.sandbox.output import CHUNK_BYTES, Stream, opened_input, shared
 from collect.sandbox.processes import Disk, children, taken_by
 from collect.sandbox.scratch import PARTS
 from collect.sandbox.trees import Usage, usage
@@ -142,7 +141,7 @@ class Running:
         try:
             for read, _ in pipes:
                 os.set_blocking(read, False)
-            handles.append(_input(self._job.stdin))
+            handles.append(opened_input(self._job.stdin))
             self._pid = os.posix_spawn(
                 self._job.argv[0],
                 self._job.argv,
@@ -264,13 +263,19 @@ class Running:
         if self._job.is_engine:
             self._client_ended(os.waitstatus_to_exitcode(status))
         elif self._init is None:
-            for pid in set(children(os.getpid())) - self._loop.known():
-                os.kill(pid, signal.SIGKILL)
-            self._done()
+            self._end_orphans()
         elif self._loop.on_end(self._init, self._init_ended):
             os.kill(self._init, signal.SIGKILL)
         else:
             self._done()
+
+    def _end_orphans(self) -> None:
+        """End, one by one, what was started before bwrap said who that is."""
+        for pid in set(children(os.getpid())) - self._loop.known():
+            os.kill(pid, signal.SIGKILL)
+            if self._loop.on_end(pid, lambda *_: self._end_orphans()):
+                return
+        self._done()
 
     def _client_ended(self, code: int) -> None:
         """The client of an engine is gone; a container that it did not wait for is ended now."""
@@ -357,27 +362,6 @@ def _exit(code: int | None) -> tuple[int | None, int | None]:
     if code - SHELL_SIGNAL in signal.valid_signals():
         return None, code - SHELL_SIGNAL
     return code, None
-
-
-def _input(data: bytes) -> int:
-    """Return a handle of what a command reads: nothing, or a file without a name."""
-    if not data:
-        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    handle = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(handle, left) :]
-        os.lseek(handle, 0, os.SEEK_SET)
-        fcntl.fcntl(
-            handle,
-            fcntl.F_ADD_SEALS,
-            fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE,
-        )
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
 
 
 def not_started(exc: OSError | ValueError) -> Completed | None:

@@ -379,9 +379,10 @@ def test_a_hook_that_is_cancelled_ends(court, folder):
         task = asyncio.ensure_future(work)
         while not court.cage.children():  # noqa: ASYNC110 - nobody tells of a process
             await asyncio.sleep(0.02)
+        running = court.cage.children()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        return task.cancelled(), court.cage.children()
+        return task.cancelled(), running & court.cage.children()
 
     (folder / "judge.py").write_text(source := "import time\ndef judge(): time.sleep(600)\n")
     hook = {"path": "judge.py", "callable_name": "judge"}

@@ -19,6 +19,7 @@ from tests.support.cage import (
     USERS,
     Cage,
     cage_of,
+    descendants,
     mounts,
     processes_naming,
     require_bwrap,
@@ -216,6 +217,29 @@ def test_a_run_that_is_cancelled_ends_its_command(temporary):
             await sandbox.aclose()
 
     asyncio.run(main())
+
+
+def test_a_run_that_is_cancelled_while_it_begins_is_gone_as_well(temporary):
+    """Before bwrap said who the first process inside is, nobody waits for that one by itself."""
+
+    async def main():
+        left = []
+        sandbox = await Sandbox.open(PROFILE, Bwrap(PROFILE.limits))
+        try:
+            folders = await sandbox.folders()
+            for number in range(200):
+                nap = Command(argv=("sleep", "60"))
+                task = asyncio.create_task(sandbox.run(folders, nap))
+                await asyncio.sleep(number % 20 / 1000)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                left += descendants(sandbox.pid)
+        finally:
+            await sandbox.aclose()
+        return left
+
+    assert asyncio.run(main()) == []
 
 
 def test_a_run_that_waits_for_its_turn_can_be_cancelled(temporary):
