@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from analyze.lake.raw_tables import SETTINGS
 from analyze.query.catalog import create_views
 from analyze.query.session import Session
 from analyze.report import build as build_module
@@ -58,6 +59,14 @@ def schemas_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pa.Schema]
             name: connection.sql(f"from {name} limit 0").to_arrow_table().schema.remove_metadata()
             for (name,) in names
         }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread() -> Iterator[None]:
+    """Give an engine one thread unless a test asks for more, which costs small lakes a sixth."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SETTINGS, "threads", "1")
+        yield
 
 
 @pytest.fixture(scope="module")

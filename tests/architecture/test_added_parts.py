@@ -18,6 +18,8 @@ from tests.support.paths import ROOT
 from tests.support.project import Project
 from tests.support.tool_endpoint import ToolModel
 
+pytestmark = pytest.mark.peers
+
 PACKAGE = ROOT / "tests" / "support" / "example_package"
 
 

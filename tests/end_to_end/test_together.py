@@ -5,7 +5,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.peers
 
 
 def test_nobody_ever_counts_wrong(tmp_path):

@@ -29,7 +29,10 @@ from tests.support.cage import (
 )
 from tests.support.judged import FACTS, court_of, public_folder
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+pytestmark = [
+    pytest.mark.agents,
+    pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
+]
 
 TELL = "\ndef tell(value): return {'passed': True, 'outputs': {'found': value}}\n"
 

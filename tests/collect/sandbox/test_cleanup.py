@@ -29,7 +29,10 @@ from tests.support.cage import (
 from tests.support.interpreter import run_without
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+pytestmark = [
+    pytest.mark.agents,
+    pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
+]
 
 N_STARTING = 3
 """Of the commands of a holder that begin again and again; the others stay."""

@@ -28,7 +28,10 @@ from tests.support.cage import (
 )
 from tests.support.paths import ROOT
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+pytestmark = [
+    pytest.mark.agents,
+    pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
+]
 
 
 @pytest.fixture(scope="module", params=USERS)

@@ -9,7 +9,7 @@ from tests.support.forked_mirror import no_mirrors
 from tests.support.sandboxes import sandboxed
 from tests.support.tool_endpoint import ToolModel
 
-pytestmark = sandboxed
+pytestmark = [pytest.mark.agents, sandboxed]
 
 FILL = "for i in $(seq 40); do head -c 1000000 /dev/zero > f$i; done; sleep 20"
 MANY = "i=0; while [ $i -lt 3000 ]; do : > f$i; i=$((i+1)); done; sleep 20"

@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,7 +20,7 @@ from tests.support.kept_run import Kept, begin, collect
 from tests.support.sandboxes import sandboxed
 from tests.support.tool_endpoint import ToolModel
 
-pytestmark = sandboxed
+pytestmark = [pytest.mark.agents, sandboxed]
 
 SUITE = ("--suite", "s", "--run-profile", "p")
 UNSAFE = "--unsafe-no-sandbox"
@@ -178,7 +180,7 @@ def wait_for(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert condition()
+    assert condition(), subprocess.check_output(["ps", "axf"], text=True)
 
 
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGKILL])
@@ -194,7 +196,7 @@ def test_a_run_that_is_ended_leaves_no_process_and_no_file(work, endpoint, scrat
         if ends == signal.SIGINT:
             time.sleep(0.5)
             os.kill(run.pid, ends)
-        run.communicate(timeout=60)
+        sys.stderr.writelines(run.communicate(timeout=60))
 
     wait_for(lambda: not inside(scratch) and not list(scratch.iterdir()))
 
