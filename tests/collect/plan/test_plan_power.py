@@ -19,6 +19,7 @@ from tests.support.interpreter import run_without
 from tests.support.run_builder import RunBuilder
 
 N_CASES = 24
+N_DRAWS = 2_000
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_wrong_9_the_cases_that_are_asked_for_are_enough(planned, two_nights, pr
     with open_session(runs_dir) as session:
         rows = session.rows(
             "select case_id, sum(passed::int) filter (run_id = 'night_1'), "
-            "sum(passed::int) filter (run_id = 'night_2') from stg_results group by 1"
+            "sum(passed::int) filter (run_id = 'night_2') from stg_results group by 1 order by 1"
         )
     pairs = np.array([row[1:] for row in rows])
     seen, old = proven(pairs, needed), proven(pairs, round(needed / 3.17))
@@ -135,11 +136,11 @@ def test_wrong_9_the_cases_that_are_asked_for_are_enough(planned, two_nights, pr
 def proven(pairs, n_cases):
     """Return how often so many cases show that nothing changed: such cases, either run first."""
     dice, found, threes = np.random.default_rng(5), 0, [3] * n_cases
-    for _ in range(400):
+    for _ in range(N_DRAWS):
         drawn = dice.permuted(pairs[dice.integers(len(pairs), size=n_cases)], axis=1)
         limits = rate_difference(drawn[:, 0].tolist(), threes, drawn[:, 1].tolist(), threes)
         found += limits.low90 > -0.05 and limits.high90 < 0.05
-    return found / 400
+    return found / N_DRAWS
 
 
 def test_twenty_nights_tell_how_much_nights_vary(planned, night):
