@@ -129,6 +129,7 @@ class Running:
         self._deleted = 0
         self._allowed: tuple[int, int] | None = None
         self._counting: Generator[Usage] = usage(self._paths, opens=False)
+        self._found = Usage()
         self._count_s = 0.0
         self._next_count = 0.0
         self._began = time.monotonic()
@@ -223,14 +224,17 @@ class Running:
     def _count(self) -> None:
         """Count files for a moment; what was there before the command began is not its doing."""
         began = time.monotonic()
-        is_whole, found = True, Usage()
+        is_whole = True
         for found in self._counting:
+            self._found = found  # a count that was cut off at its last look goes on with nothing
             if self._is_over(found) or time.monotonic() - began > STEP_S:
                 is_whole = False
                 break
+        found = self._found
         if self._is_over(found):
             self.end("workspace")
-        self.stored = found.size + self._deleted
+        stored = found.size + self._deleted
+        self.stored = stored if is_whole else max(stored, self.stored)
         now = time.monotonic()
         self._count_s += now - began
         if is_whole:

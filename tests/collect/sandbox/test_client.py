@@ -242,6 +242,21 @@ def test_processor_time_of_a_command_that_is_ended_is_known(cage):
     assert done.cpu_ms > 100
 
 
+BOTH_RUN = """
+import contextlib, os
+from collect.sandbox import processes, running
+
+running.STEP_S = 0.0  # a machine so busy that no count of files ends at its first look
+
+def both_run():
+    names = []
+    for pid in processes.children(os.getpid()):  # one may clear away what a dead helper left
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
+            names.append(file.read())
+    return names.count("bwrap\\n") > 1
+"""
+
+
 @LINUX
 @pytest.mark.parametrize(
     ("what", "ended_by", "hungry", "modest"),
@@ -249,14 +264,14 @@ def test_processor_time_of_a_command_that_is_ended_is_known(cage):
         (
             "is_short_of_memory = lambda: {}",
             "memory",
-            "data = bytearray(b'x') * 80_000_000; time.sleep(30)",
-            "time.sleep(2)",
+            "data = bytearray(b'x') * 80_000_000; wait(30)",
+            "wait(3)",
         ),
         (
             "Disk.of = classmethod(lambda *_: processes.Disk(10**12, 10**6, {}))",
             "workspace",
-            "open('f', 'wb').write(bytes(15_000_000)); time.sleep(30)",
-            "open('f', 'wb').write(bytes(1_000_000)); time.sleep(2)",
+            "open('f', 'wb').write(bytes(15_000_000)); wait(30)",
+            "open('f', 'wb').write(bytes(1_000_000)); wait(3)",
         ),
     ],
     ids=["memory", "disk"],
@@ -266,10 +281,8 @@ def test_a_machine_that_runs_short_ends_the_hungriest(what, ended_by, hungry, mo
     require_bwrap()
     with temporary_folder() as folder:
         full = folder / "full"
-        both_run = "len(processes.children(os.getpid())) > 1"
-        is_full = f"(os.path.exists({str(full)!r}) and {both_run})"
-        code = f"from collect.sandbox import processes\nhelper.{what.format(is_full)}"
-        with helper_with(code):
+        is_full = f"(os.path.exists({str(full)!r}) and both_run())"
+        with helper_with(f"{BOTH_RUN}\nhelper.{what.format(is_full)}"):
             cage = Cage()
         try:
             results = cage.call(hungriest(cage.sandbox, hungry, modest, full))
@@ -280,14 +293,28 @@ def test_a_machine_that_runs_short_ends_the_hungriest(what, ended_by, hungry, mo
     assert results[0].exit_code == 0
 
 
+WAIT = """
+import time
+def wait(seconds):
+    open("ready", "w").close()
+    time.sleep(seconds)
+"""
+
+
 async def hungriest(sandbox, hungry, modest, full):
-    """Return what came of both commands, of which one was too much."""
-    works = []
+    """Return what came of both commands, of which one was too much once both had taken theirs."""
+    works, places = [], []
     for script in (modest, hungry):
-        argv = ("/usr/bin/python3", "-c", f"import time; {script}")
-        works.append(asyncio.create_task(sandbox.run(await sandbox.folders(), Command(argv=argv))))
-    await asyncio.sleep(1)
+        folders = await sandbox.folders()
+        places.append(folders.workspace / "ready")
+        command = Command(argv=("/usr/bin/python3", "-c", f"{WAIT}{script}"))
+        works.append(asyncio.create_task(sandbox.run(folders, command)))
+    while not all(place.exists() for place in places):  # noqa: ASYNC110 - nobody tells of a file
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.5)
     full.touch()
+    await works[1]
+    full.unlink()
     return await asyncio.gather(*works)
 
 
