@@ -29,7 +29,7 @@ import duckdb
 from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from schemas.lake import compact, lake_of, live_files
-from schemas.lake import writer as mirror
+from schemas.lake.mirror import log_mirror, run_mirror
 from schemas.run.config import FingerprintParts, PlannedTrial, RunConfig
 from schemas.run.result import Result
 
@@ -105,7 +105,7 @@ def new_run(runs_dir: Path, run_id: str, started_at_ms: int) -> Path:
 
 def write(runs_dir: Path, done_dir: Path, writer: int, all_there: Barrier, stop: Event) -> None:
     """Make one run after the other, as a collector and its mirror do."""
-    mirror.MAX_BATCH_ROWS = SEAL_ROWS
+    log_mirror.MAX_BATCH_ROWS = SEAL_ROWS
     all_there.wait()
     rng = random.Random(writer)
     number = 0
@@ -114,7 +114,7 @@ def write(runs_dir: Path, done_dir: Path, writer: int, all_there: Barrier, stop:
         run_id = f"w{writer}-{number:04d}-{n_results:06d}"
         folder = new_run(runs_dir, run_id, MONTHS_MS[number % len(MONTHS_MS)])
         for begin, end in ((0, n_results // 2), (n_results // 2, n_results)):
-            follower = mirror.RunMirror(folder, lake_of(runs_dir), wait_s=60, is_growing=True)
+            follower = run_mirror.RunMirror(folder, lake_of(runs_dir), wait_s=60, is_growing=True)
             for line in range(begin, end):
                 with (folder / "results.jsonl").open("ab") as log:
                     log.write(result_line(run_id, line))
@@ -210,7 +210,7 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
     done_dir.mkdir()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["analyze.query.session", "schemas.lake.load_group", "schemas.lake.compact"]
+        ["analyze.query.session", "schemas.lake.mirror.load_group", "schemas.lake.compact"]
     )
     stop, told = context.Event(), context.Queue()
     all_there = context.Barrier(N_WRITERS + N_READERS + 1)

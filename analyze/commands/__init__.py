@@ -29,7 +29,7 @@ class Command:
 
 
 PANELS = {
-    "Look": ("runs", "show", "report", "chart", "sql", "views", "open:open_database"),
+    "Look": ("runs", "show", "steps", "report", "chart", "sql", "views", "open:open_database"),
     "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route"),
     "Exchange": ("import:import_runs", "export", "migrate", "validate"),
     "Keep": ("sync", "summarize", "label", "alias"),

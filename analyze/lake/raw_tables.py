@@ -38,7 +38,9 @@ from schemas.run.layout import SCHEMA_VERSION
 TABLE = "case_names"
 """(run_id, written_id, case_id) of every case that has a newer id than its run wrote."""
 
-NAMED_TABLES = frozenset({"results", RECORDED, "outputs", "plans", "evaluations"})
+NAMED_TABLES = frozenset(
+    {"results", RECORDED, "outputs", "plans", "evaluations", "steps", "step_texts"}
+)
 """Raw tables that name cases."""
 
 OF_FILES = {RECORDED: "results"}

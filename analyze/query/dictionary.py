@@ -34,6 +34,9 @@ RAW_GRAINS = {
     "events": "One row per line of type `event` in results.jsonl.",
     "plans": "One row per trial of a run's plan, with the checks that decide its verdict now.",
     "evaluations": "One row per line of evaluations.jsonl, a later look at one record of a trial.",
+    "steps": "One row per step of a record of a trial with tools, or of an agent's, as its trace "
+    "has it.",
+    "step_texts": "One row per step that has a text.",
     "runs": "One row per run, and one more each time its labels are changed.",
     "aliases": "One row per case id and each time that it was joined to another or taken back.",
     "thresholds": "One row: where numbers become verdicts. Not a file: the packaged defaults.",

@@ -257,6 +257,14 @@ def model_for(session: Session, text: str | None) -> str | None:
     return ids[0]
 
 
+def unknown_name(what: str, name: str, known: Sequence[str]) -> ConfigError:
+    """Return the error for a name that is not known: the nearest, else what there is."""
+    names = sorted(set(known))
+    near = nearest(name, names)
+    some = ", ".join(names[:MAX_NAMED]) + (", …" if len(names) > MAX_NAMED else "")
+    return ConfigError([Problem(None, what, allowed=None if near else some, nearest=near)])
+
+
 def in_runs(run_ids: Sequence[str]) -> str:
     """Return the condition of SQL that a row is of one of some runs, each a parameter."""
     return f"run_id in ({', '.join('?' * len(run_ids))})"

@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING
 from analyze.aliases import CaseIds, read_ids
 from analyze.query.run_list import read_run
 from analyze.query.run_list_render import run_object
-from analyze.query.run_ref import MAX_NAMED, model_for, read_names, resolve_run, run_folder
+from analyze.query.run_ref import (
+    model_for,
+    read_names,
+    resolve_run,
+    run_folder,
+    unknown_name,
+)
 from analyze.show.run_page import RunPage, case_lines, run_page_lines
 from analyze.show.trace_file import NoTrace, read_trace, validator_of
 from analyze.show.transcript import TrialPage, transcript_lines
 from analyze.show.trial_rows import ShownTrial, read_answers, read_text, read_trials
 from analyze.summary.summarize import summary_of
-from schemas.errors import ConfigError, Problem, nearest
+from schemas.errors import ConfigError, Problem
 from schemas.run.model_names import with_names
 from schemas.run.trace import Artifact
 
@@ -97,7 +103,7 @@ def _trials_of(session: Session, run_id: str, case: str, ids: CaseIds) -> list[S
             return read_trials(session, run_id, case_id=case_id)
     known = [case_id for _, case_id in rows]
     what = f"run `{run_id}` has no case `{case}`"
-    raise _unknown(what, case, known)
+    raise unknown_name(what, case, known)
 
 
 def _run(session: Session, run_id: str, ids: CaseIds, width: int) -> Shown:
@@ -212,7 +218,7 @@ def _chosen(trials: Sequence[ShownTrial], model: str, repetition: int | None) ->
         known = [name for trial in trials for name in (trial.model_id, trial.model)]
         first = trials[0]
         what = f"no model `{model}` was asked case `{first.case_id}` in run `{first.run_id}`"
-        raise _unknown(what, model, known)
+        raise unknown_name(what, model, known)
     if repetition is None:
         return of_model
     chosen = [trial for trial in of_model if trial.repetition == repetition]
@@ -221,10 +227,3 @@ def _chosen(trials: Sequence[ShownTrial], model: str, repetition: int | None) ->
         most = max(trial.repetition for trial in of_model)
         raise ConfigError([Problem(None, what, allowed=f"1 to {most}")])
     return chosen
-
-
-def _unknown(what: str, name: str, known: Sequence[str]) -> ConfigError:
-    names = sorted(set(known))
-    near = nearest(name, names)
-    some = ", ".join(names[:MAX_NAMED]) + (", …" if len(names) > MAX_NAMED else "")
-    return ConfigError([Problem(None, what, allowed=None if near else some, nearest=near)])

@@ -24,16 +24,7 @@ from schemas.base import SCHEMA_VERSION
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file
 from schemas.run.result import misfit
-from schemas.run.trace import Artifact, TraceEvent
-
-REFERENCE = re.compile(r"(artifacts/[^/\0]+\.jsonl\.zst)#([0-9]{1,18})")
-"""`artifact_path` of a result: file#offset, below the run's own folder and nowhere else."""
-
-CHUNK_BYTES = 1 << 10
-"""Compressed ones that are read at once: they become 32 MB at the very most."""
-
-MAX_TRACE_BYTES = 1 << 28
-"""Of one trace; a frame that grows past it is no trace of ours."""
+from schemas.run.trace import MAX_TRACE_BYTES, REFERENCE, Artifact, TraceEvent, frame_content
 
 EVENT: TypeAdapter[TraceEvent] = TypeAdapter(TraceEvent)
 
@@ -102,7 +93,8 @@ def _content(run_dir: Path | None, reference: str | None, most_bytes: int) -> by
     try:
         if not path.is_file():
             return NoTrace(f"{match[1]} is not in the folder of the run")
-        content = _frame(run_dir, match[1], int(match[2]), most_bytes)
+        with open_own_file(run_dir, match[1]) as file:
+            content = frame_content(file, int(match[2]), most_bytes)
     except NotOwnFile as exc:
         return NoTrace(str(exc))
     except OSError as exc:
@@ -113,30 +105,6 @@ def _content(run_dir: Path | None, reference: str | None, most_bytes: int) -> by
 def _torn(reference: str | None) -> NoTrace:
     file, _, offset = (reference or "").partition("#")
     return NoTrace(f"{file} is torn or holds no trace at byte {int(offset)}")
-
-
-def _frame(run_dir: Path, name: str, offset: int, most_bytes: int) -> bytes | None:
-    """Return what the frame at `offset` holds, at most one byte too many; None when it is torn."""
-    import zstandard  # noqa: PLC0415 - only who shows a trace needs it
-
-    decompressor = zstandard.ZstdDecompressor().decompressobj()
-    parts: list[bytes] = []
-    size = 0
-    with open_own_file(run_dir, name) as file:
-        file.seek(offset)
-        while not decompressor.eof:
-            chunk = file.read(CHUNK_BYTES)
-            if not chunk:
-                return None
-            try:
-                part = decompressor.decompress(chunk)
-            except zstandard.ZstdError:
-                return None
-            parts.append(part[: most_bytes + 1 - size])
-            size += len(parts[-1])
-            if size > most_bytes:
-                break
-    return b"".join(parts)
 
 
 def _beginning(content: bytes, most_bytes: int) -> Beginning:

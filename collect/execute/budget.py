@@ -84,17 +84,7 @@ def cost_of(execution: Execution, price: Price | None) -> int | None:
         return None
     if outcome.cost_usd is not None:
         return round(outcome.cost_usd * NANO)
-    raws = usage.raw if isinstance(usage.raw, list) else [usage.raw]
-    is_byok = any(isinstance(raw, dict) and raw.get("is_byok") is True for raw in raws)
-    if price is None or is_byok:
-        return None  # with a key of one's own at an upstream nobody knows what a router leaves out
-    return price.cost_nano_usd(
-        input=usage.input_tokens,
-        output=usage.output_tokens,
-        cached=usage.cached_input_tokens,
-        cache_write=usage.cache_write_tokens,
-        reasoning=usage.reasoning_tokens,
-    )
+    return usage.cost_nano_usd(price)
 
 
 class Budget:

@@ -13,6 +13,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from collect.config.resolved import WireMessage
+from schemas.config.prices import Price
 from schemas.failures import FailureClass, classify
 
 NOT_READ = "not_read"
@@ -81,6 +82,20 @@ class Usage:
     raw: JsonValue = None
     source: str | None = None
     """Who counted: `api`, `native`, `model_usage` or `usage`; None when nobody did."""
+
+    def cost_nano_usd(self, price: Price | None) -> int | None:
+        """Return what the tokens cost by a price, in nano-dollars; None when it cannot be told."""
+        raws = self.raw if isinstance(self.raw, list) else [self.raw]
+        is_byok = any(isinstance(raw, dict) and raw.get("is_byok") is True for raw in raws)
+        if price is None or is_byok:
+            return None  # with a key of one's own upstream nobody knows what a router leaves out
+        return price.cost_nano_usd(
+            input=self.input_tokens,
+            output=self.output_tokens,
+            cached=self.cached_input_tokens,
+            cache_write=self.cache_write_tokens,
+            reasoning=self.reasoning_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)

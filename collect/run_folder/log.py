@@ -36,11 +36,11 @@ from schemas.lake import lake_of, require_log, require_own_lake
 from schemas.run.config import PlannedTrial, RunConfig, load_run_config, plan_line
 from schemas.run.evaluation import Evaluation
 from schemas.run.inventory import Inventory
-from schemas.run.layout import EVALUATIONS, LOG
+from schemas.run.layout import ARTIFACTS, EVALUATIONS, LOG
 from schemas.run.result import Event, Result
 
 PLAN = "plan.jsonl"
-ARTIFACTS = "artifacts"
+
 
 READ = ("config.json", "inventory.json", PLAN, "cases.jsonl.zst")
 WRITTEN = (LOG, EVALUATIONS, "run.log", ".run.lock", ".mirror.lock", ARTIFACTS)

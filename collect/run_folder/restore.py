@@ -18,13 +18,13 @@ from typing import Any
 import orjson
 import zstandard
 
-from collect.run_folder.log import ARTIFACTS, PLAN, lock_run, require_own_run, resume_command
+from collect.run_folder.log import PLAN, lock_run, require_own_run, resume_command
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, display_path, printable
 from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own
 from schemas.lake import Lake, LakeLines, lake_of
 from schemas.run.evaluation import Evaluation, parse_evaluation
-from schemas.run.layout import EVALUATIONS, LOG
+from schemas.run.layout import ARTIFACTS, EVALUATIONS, LOG
 from schemas.run.result import Event, LineError, Result, cut, loose_content_of, parse_line
 from schemas.run.trace import REFERENCE, frames, whole_frame
 

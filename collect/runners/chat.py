@@ -20,7 +20,7 @@ from collect.runners.loop_clock import boot_clock_s
 from collect.runners.tools.calls import ParsedCall
 from collect.runners.tools.conversation import ToolConversation, schemas_of
 from collect.runners.trace import Trace, now_ms
-from collect.runners.turns import summed, with_tools, workspace_of
+from collect.runners.turns import summed, turn_facts, with_tools, workspace_of
 from schemas.run.config import PlannedTrial
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
@@ -83,7 +83,7 @@ class LlmProbe:
                 )
                 attempts += made
                 replies.append(reply)
-                _note_reply(trace, reply)
+                _note_reply(trace, reply, {} if tools is None else turn_facts(reply, self._model))
                 if reply.text:
                     trace.message("assistant", reply.text)
                 calls = _note_calls(trace, reply) if tools is None else tools.parsed(reply)
@@ -192,13 +192,14 @@ def without_our_own(reply: Reply, stood_s: float, took_s: float) -> Reply:
     return reply
 
 
-def _note_reply(trace: Trace, reply: Reply) -> None:
-    """Note how a request ended."""
+def _note_reply(trace: Trace, reply: Reply, facts: dict[str, JsonValue]) -> None:
+    """Note how a request ended, with `facts` of one of several."""
     detail: dict[str, JsonValue] = {
         "http_status": reply.http_status,
         "e2e_ms": reply.e2e_ms,
         "ttft_ms": reply.ttft_ms,
         "finish_reason": reply.finish_reason,
+        **facts,
     }
     if reply.failure_type is not None:
         trace.runner(

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import JsonValue
+
+from collect.config import ResolvedModel
 from collect.providers.base import Reply, Request, Usage
 from collect.runners.tools.conversation import ToolConversation
+from schemas.config.prices import NANO
 from schemas.run.config import PlannedTrial
 from schemas.run.layout import WORKSPACES
 
@@ -15,6 +19,31 @@ from schemas.run.layout import WORKSPACES
 def workspace_of(trial: PlannedTrial) -> Path:
     """Return where the files of a trial are kept, below the run's folder."""
     return Path(WORKSPACES, trial.model_id, trial.case_id, str(trial.repetition))
+
+
+COUNTED = (
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+)
+
+
+def turn_facts(reply: Reply, model: ResolvedModel) -> dict[str, JsonValue]:
+    """Return what the trace keeps of one request of several: who served it, tokens and cost."""
+    counts: dict[str, JsonValue] = {
+        name: count for name in COUNTED if (count := getattr(reply.usage, name)) is not None
+    }
+    facts: dict[str, JsonValue] = {"served_model": reply.served_model}
+    if counts:
+        facts["usage"] = {**counts, "usage_cached": "inside", "usage_counts": "delta"}
+    nano = reply.usage.cost_nano_usd(model.price)
+    if reply.cost_usd is not None:
+        facts |= {"cost_usd": reply.cost_usd, "cost_source": "provider"}
+    elif nano is not None:
+        facts |= {"cost_usd": nano / NANO, "cost_source": "computed"}
+    return facts
 
 
 def summed(replies: Sequence[Reply]) -> Reply:

@@ -39,9 +39,9 @@ from schemas.lake.quarantine import SetAside, find_damaged, sentences, set_aside
 from schemas.lake.transaction import LakeBusy
 
 if TYPE_CHECKING:
-    from schemas.lake.bulk_load import WholeRun
-    from schemas.lake.run_rows import TextOf
-    from schemas.lake.writer import RunMirror as RunMirror
+    from schemas.lake.mirror.bulk_load import WholeRun
+    from schemas.lake.mirror.run_mirror import RunMirror as RunMirror
+    from schemas.lake.mirror.run_rows import TextOf
 
 __all__ = [
     "ALIASES",
@@ -101,7 +101,7 @@ class Lake(Manifest):
         Raises:
             OSError: the lake cannot be written.
         """
-        from schemas.lake.load_group import RunGroup
+        from schemas.lake.mirror.load_group import RunGroup
 
         return RunGroup(self).bring(names)
 
@@ -112,7 +112,7 @@ class Lake(Manifest):
             MirrorBusy: another process holds it.
             LogLost: the log does not hold what the lake took from it.
         """
-        from schemas.lake.writer import RunMirror
+        from schemas.lake.mirror.run_mirror import RunMirror
 
         return RunMirror(run_dir, self.folder, wait_s=wait_s, is_growing=True)
 
@@ -136,7 +136,7 @@ class Lake(Manifest):
             MirrorBusy: another process mirrors one of the runs.
             OSError: the lake cannot be written.
         """
-        from schemas.lake.load_group import take_out
+        from schemas.lake.mirror.load_group import take_out
 
         return take_out(self, run_ids)
 
@@ -147,7 +147,7 @@ class Lake(Manifest):
             SchemaError: a file that bears the run's name cannot be read.
             OSError: the lake cannot be written.
         """
-        from schemas.lake.run_rows import set_labels
+        from schemas.lake.mirror.run_rows import set_labels
 
         return set_labels(self.folder, run_id, labels)
 
@@ -156,7 +156,7 @@ class Lake(Manifest):
 
         What is known of the lake has just been refreshed.
         """
-        from schemas.lake.bulk_load import drop_cut_off
+        from schemas.lake.mirror.bulk_load import drop_cut_off
 
         drop_cut_off(self)
 
@@ -185,13 +185,13 @@ class Lake(Manifest):
         Raises:
             SchemaError: a file that bears the run's name cannot be read.
         """
-        from schemas.lake.run_rows import read_lake_log
+        from schemas.lake.mirror.run_rows import read_lake_log
 
         return read_lake_log(self.folder, run_id, text_of)
 
     def fit(self, run_dir: Path, lock: int) -> None:
         """Make the lake fit a run's log that was written again; closes the handle of the lock."""
-        from schemas.lake.run_rows import fit_lake
+        from schemas.lake.mirror.run_rows import fit_lake
 
         fit_lake(run_dir, self.folder, lock)
 
@@ -204,6 +204,6 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
         ValidationError: config, plan or import record do not fit their declaration.
         OSError: a file is missing or cannot be read.
     """
-    from schemas.lake import bulk_load
+    from schemas.lake.mirror import bulk_load
 
     return bulk_load.read_whole(run_dir, imported=imported)

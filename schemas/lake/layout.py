@@ -28,7 +28,16 @@ from schemas.errors import NotOwnFile
 from schemas.io.files import TEMPORARY
 from schemas.io.own_files import LINK
 
-TABLE_NAMES = ("results", "outputs", "events", "plans", "runs", "evaluations")
+TABLE_NAMES = (
+    "results",
+    "outputs",
+    "events",
+    "plans",
+    "runs",
+    "evaluations",
+    "steps",
+    "step_texts",
+)
 """Every table of rows of runs."""
 
 RECORDED = "recorded_results"

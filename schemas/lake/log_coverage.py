@@ -19,6 +19,12 @@ from schemas.lake.footer import parts_of
 from schemas.lake.layout import NO_COVERAGE, Coverage, Part, lake_of, month_of
 from schemas.run.layout import EVALUATIONS, LOG
 
+STEP_TABLES = ("step_texts", "steps")
+"""Made of the traces of trials."""
+
+STEPS_VERSION = 1
+"""Of how steps are made: those of runs that were brought in before it are made again."""
+
 TAIL_BYTES = 4_096
 """How much of the log before its end identifies a stretch: a whole line or more, with times."""
 
@@ -32,14 +38,23 @@ class LogTables(NamedTuple):
     """What a line of it is, in words."""
     tables: tuple[str, ...]
     """Of one batch, in the order of sealing: the last one says that it is complete."""
+    derived: tuple[str, ...] = ()
+    """Those of them whose rows are made of traces, and are not lines of the log."""
 
     @property
     def text_table(self) -> str | None:
         """Return the table without which no row of the last one counts, if there is one."""
         return self.tables[0] if len(self.tables) > 1 else None
 
+    @property
+    def line_tables(self) -> tuple[str, ...]:
+        """Return the tables in which a line of the log has one row, in one of them."""
+        return tuple(set(self.tables) - {self.text_table, *self.derived})
 
-RESULT_TABLES = LogTables(LOG, "result", ("outputs", "events", "results"))
+
+RESULT_TABLES = LogTables(
+    LOG, "result", ("outputs", *STEP_TABLES, "events", "results"), STEP_TABLES
+)
 EVALUATION_TABLES = LogTables(EVALUATIONS, "evaluation", ("evaluations",))
 
 LOGS = (RESULT_TABLES, EVALUATION_TABLES)

@@ -34,7 +34,7 @@ from schemas.lake.layout import (
     moving,
     strays,
 )
-from schemas.lake.log_coverage import RESULT_TABLES
+from schemas.lake.log_coverage import RESULT_TABLES, STEPS_VERSION
 from schemas.lake.transaction import old_trash
 
 RUNS = "manifest/runs.json"
@@ -71,6 +71,13 @@ class MirroredRun(NamedTuple):
     """What the folder looked like (`schemas.run.layout.folder_state`) when it was refused."""
     is_robbed: bool = False
     """A file with rows of its results is gone, so their log is to be read from its start again."""
+    steps_version: int = 0
+    """How its steps were made (`STEPS_VERSION`); 0: before there were any."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether its steps are to be made, or made again."""
+        return self.steps_version < STEPS_VERSION and not self.refused_as
 
 
 @dataclass

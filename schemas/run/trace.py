@@ -26,6 +26,12 @@ REFERENCE = re.compile(r"(artifacts/[^/\0]+\.jsonl\.zst)#([0-9]{1,18})")
 CHUNK_BYTES = 1 << 12
 """Most traces are shorter."""
 
+READ_BYTES = 1 << 10
+"""Compressed ones that are read at once: they become 32 MB at the very most."""
+
+MAX_TRACE_BYTES = 1 << 28
+"""Of one trace; a frame that grows past it is no trace of ours."""
+
 
 def whole_frame(file: BinaryIO, offset: int) -> bytes | None:
     """Return the frame that begins at `offset`; None when it is torn or there is none."""
@@ -46,6 +52,31 @@ def whole_frame(file: BinaryIO, offset: int) -> bytes | None:
             return None
     frame = b"".join(read)
     return frame[: len(frame) - len(decompressor.unused_data)]
+
+
+def frame_content(file: BinaryIO, offset: int, most_bytes: int = MAX_TRACE_BYTES) -> bytes | None:
+    """Return what the frame at `offset` holds, at most one byte too many; None when it is torn.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    decompressor = zstandard.ZstdDecompressor().decompressobj()
+    parts: list[bytes] = []
+    size = 0
+    file.seek(offset)
+    while not decompressor.eof:
+        chunk = file.read(READ_BYTES)
+        if not chunk:
+            return None
+        try:
+            part = decompressor.decompress(chunk)
+        except zstandard.ZstdError:
+            return None
+        parts.append(part[: most_bytes + 1 - size])
+        size += len(parts[-1])
+        if size > most_bytes:
+            break
+    return b"".join(parts)
 
 
 def frames(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, bytes]]:

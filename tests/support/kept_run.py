@@ -27,8 +27,8 @@ from tests.support.paths import ROOT
 SEAL_OFTEN = """
 import sys
 if sys.orig_argv[1:-1] == {words}:
-    import schemas.lake.writer
-    schemas.lake.writer.MAX_BATCH_ROWS = {rows}
+    import schemas.lake.mirror.log_mirror
+    schemas.lake.mirror.log_mirror.MAX_BATCH_ROWS = {rows}
 """
 
 

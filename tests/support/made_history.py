@@ -186,9 +186,25 @@ class MadeHistory:
         lake = {"record_no": record_no, "output_hash": sha(text)[:16], "supersedes": earlier}
         for table in ("results", "outputs"):
             self.rows[table].append(row_of(result) | unknown | lake)
+        if record_no % 7 == 0:
+            self._steps(row_of(result) | lake, at_ms)
         if record_no % 4 == 0:
             self._looks(trial, record_no, at_ms)
         return meaning is not None and meaning.retryable
+
+    def _steps(self, of, at_ms) -> None:
+        """Add a call that failed, its answer counted along, and the text of both."""
+        known = {"started_at_ms": at_ms, "ended_at_ms": at_ms + 3, "source": "a#0"}
+        usage = {"usage_counts": "cumulative", "usage_cached": "beside", "cost_usd": 0.5}
+        made = (
+            known | usage | {"role": "assistant", "input_tokens": of["record_no"]},
+            known | {"kind": "tool_call", "tool": "df", "call_id": "1", "args_hash": "a" * 16},
+            known | {"kind": "tool_result", "tool": "df", "is_error": True, "exit_code": 2},
+            known | usage | {"role": "assistant", "input_tokens": 2 * of["record_no"]},
+        )
+        for number, fields in enumerate(made, 1):
+            self.rows["steps"].append(run_rows.step(of, number, **fields))
+            self.rows["step_texts"].append(run_rows.step_text(of, number))
 
     def _looks(self, trial, record_no, at_ms) -> None:
         """Look at a record twice, the second time with a check that was edited."""

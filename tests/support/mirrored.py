@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.lake.footer import parts_of
+from schemas.lake.mirror.run_mirror import RunMirror
 from schemas.lake.rows.tables import TABLES
-from schemas.lake.writer import RunMirror
 
 
 def mirror_run(run_dir: Path, lake: Path) -> list[str]:

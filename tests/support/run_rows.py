@@ -17,6 +17,7 @@ from schemas.run.config import PART_DIGITS, FingerprintParts, PlannedTrial, RunC
 from schemas.run.evaluation import Evaluation
 from schemas.run.inventory import Host, Inventory, resource_tags
 from schemas.run.result import CheckResult, Event, Result
+from schemas.run.step import Step
 
 HASH = "a" * 64
 
@@ -128,6 +129,56 @@ def trace(run_id, model_id, case_id, repetition, *events, **fields):
         ],
     }  # fmt: skip
     return base | fields
+
+
+TOOL_EVENTS = (
+    ("message", {"role": "user", "content": "How full is the disk?"}),
+    ("runner", {"name": "provider_reply", "detail": {
+        "e2e_ms": 150, "served_model": "m-1", "cost_usd": 0.001, "cost_source": "computed",
+        "usage": {
+            "input_tokens": 90, "cached_input_tokens": 40, "cache_write_tokens": 0,
+            "output_tokens": 8, "reasoning_tokens": 2, "usage_cached": "inside",
+            "usage_counts": "delta",
+        },
+    }}),
+    ("message", {"role": "assistant", "content": "I look.", "name": "reasoning"}),
+    ("tool_call", {"call_id": "1", "tool_name": "df", "raw_arguments": '{"path": "/"}'}),
+    ("tool_result", {
+        "call_id": "1", "status": "error", "output": {"error": "no such path"}, "exit_code": 1,
+        "duration_ms": 12, "produced_bytes": 24, "stored_bytes": 24, "shown_bytes": 50,
+        "truncated": False, "ended_by": "exit",
+    }),
+    ("runner", {"name": "retry_scheduled", "detail": {
+        "attempt": 1, "failure_type": "http_500", "error_message": "oh", "wait_ms": 80,
+    }}),
+    ("runner", {"name": "final_answer_forced", "detail": {"turns": 1}}),
+    ("runner", {"name": "provider_reply", "detail": {"e2e_ms": 100}}),
+    ("message", {"role": "assistant", "content": "It is half full."}),
+)  # fmt: skip
+"""Of a trial that calls a tool once, which fails: nine steps of every kind but a compaction."""
+
+
+STEP_OF = ("run_id", "model_id", "case_id", "repetition", "record_no")
+
+
+def step(of, number=1, **fields):
+    """Return a step of a record, as the lake has it; `of` is that row of the table `results`."""
+    known = {
+        name: of[name] for name in ("run_id", "model_id", "case_id", "repetition", "record_no")
+    }
+    own = {
+        "step_no": number, "attempt": 1, "trajectory": "main", "turn_no": 1, "kind": "message",
+        "is_error": False, "is_copied_context": False,
+    }  # fmt: skip
+    return blank(Step) | known | own | fields
+
+
+def step_text(of, number=1, text="said"):
+    """Return the text of that step."""
+    known = {
+        name: of[name] for name in ("run_id", "model_id", "case_id", "repetition", "record_no")
+    }
+    return known | {"step_no": number, "text": text, "text_truncated": False}
 
 
 def config(trials=(), names=None, /, **fields):

@@ -28,6 +28,7 @@ from schemas.failures import HTTP_PATTERN, FailureClass, TrialStatus, known_fail
 from schemas.io.arrow import json_text
 from schemas.lake.rows.lines import RunRows, plan_table, run_table, tables_of
 from schemas.lake.rows.parse_log import Records
+from schemas.lake.rows.step_rows import StepRows
 from schemas.lake.rows.tables import Columns, RunRow
 from schemas.redact import redact
 from schemas.run.config import PlannedTrial
@@ -289,8 +290,8 @@ def import_record_of(run_dir: Path) -> ImportRecord:
 class ImportRows(RunRows):
     """Makes rows of an imported run's lines, in the order of the log, and its plan."""
 
-    def __init__(self, record: ImportRecord) -> None:
-        super().__init__(record.run_id, ())
+    def __init__(self, record: ImportRecord, run_dir: Path) -> None:
+        super().__init__(record.run_id, (), StepRows(run_dir))
         self._record = record
         self._plan: list[dict[str, Any]] = []
         self._judged: set[str] = set()

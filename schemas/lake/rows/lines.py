@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from schemas.io.arrow import row_of
 from schemas.io.own_files import open_own_file
 from schemas.lake.log_coverage import RESULT_TABLES
 from schemas.lake.rows.parse_log import Records, read_evaluations, read_plan, read_records
+from schemas.lake.rows.step_rows import StepRows
 from schemas.lake.rows.tables import (
     RECORD_KEY,
     TABLES,
@@ -35,9 +37,11 @@ Key = tuple[str, str, int]
 class RunRows:
     """Makes rows of lines, in the order of the log; other runs' and unplanned ones are refused."""
 
-    def __init__(self, run_id: str, planned: Iterable[Key]) -> None:
+    def __init__(self, run_id: str, planned: Iterable[Key], steps: StepRows | None = None) -> None:
         self._run_id = run_id
         self._last: dict[Key, int] = dict.fromkeys(planned, 0)
+        self._attempts: Counter[Key] = Counter()
+        self._steps = steps
 
     @property
     def planned(self) -> Iterable[Key]:
@@ -50,6 +54,7 @@ class RunRows:
             columns = (rows[name].to_pylist() for name in RECORD_KEY)
             for model_id, case_id, repetition, number in zip(*columns, strict=True):
                 trial = model_id, case_id, repetition
+                self._attempts[trial] += 1
                 self._last[trial] = max(number, self._last.get(trial, 0))
 
     def read(
@@ -60,17 +65,23 @@ class RunRows:
         results, refused = self._placed(records.results)
         events, foreign = _of_run(records.events, self._run_id)
         problems = sorted([*records.problems, *refused, *foreign])
-        return tables_of(Records(results, events)), problems
+        tables = tables_of(Records(results, events))
+        if self._steps is not None:
+            tables |= self._steps.read(results)
+        return tables, problems
 
     def _placed(self, results: Columns) -> tuple[Columns, list[tuple[int, str]]]:
         """Return results with the record that each one replaces; those out of place apart."""
         last = self._last
         results, refused = _in_plan(results, self._run_id, last.keys())
         supersedes: list[int | None] = []
+        attempts: list[int] = []
         for key, number in zip(_keys(results), results["record_no"], strict=True):
             supersedes.append(last[key] or None)
             last[key] = number
-        return results | {"supersedes": supersedes}, refused
+            self._attempts[key] += 1
+            attempts.append(self._attempts[key])
+        return results | {"supersedes": supersedes, "attempt": attempts}, refused
 
 
 class EvaluationRows:
@@ -173,4 +184,4 @@ def planned_run(run_dir: Path, config: RunConfig) -> tuple[RunRows, dict[str, pa
         plan = read_plan(file.readlines())
     trials = zip(plan["model_id"], plan["case_id"], plan["repetition"], strict=True)
     head = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
-    return RunRows(config.run_id, trials), head
+    return RunRows(config.run_id, trials, StepRows(run_dir)), head

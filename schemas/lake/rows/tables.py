@@ -33,6 +33,7 @@ from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
 from schemas.run.evaluation import Evaluation, EvaluationColumns
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
+from schemas.run.step import Step, StepText
 
 Labels = Annotated[dict[str, str], BeforeValidator(dict)]
 """By model_id; Arrow returns a map as pairs."""
@@ -122,14 +123,16 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     "runs": arrow_schema(RunRow),
     "evaluations": arrow_schema(Evaluation, EvaluationColumns),
+    "steps": arrow_schema(Step),
+    "step_texts": arrow_schema(StepText),
 }
 """Every table of the lake and its columns; `month` comes from the folder's name."""
 
 RECORD_KEY = (*TRIAL_KEY[1:], "record_no")
 """Columns of a run's rows: a trial inside the run, and which record of it."""
 
-TEXT_TABLES = frozenset({"outputs"})
-"""Compressed lightly: the text of answers is what conversion costs."""
+TEXT_TABLES = frozenset({"outputs", "step_texts"})
+"""Compressed lightly: text is what conversion costs."""
 
 
 def file_facts(parts: Iterable[Part]) -> dict[str, bytes | str]:

@@ -17,11 +17,11 @@ import pytest
 from analyze.aliases import join_cases, renames_among, separate_cases
 from analyze.api import MARTS, open_history
 from analyze.lake.content_ids import CaseIdUse
-from analyze.lake.raw_tables import connect, fill
+from analyze.lake.raw_tables import NAMED_TABLES, connect, fill
 from analyze.lake.sync import sync
 from analyze.query.session import Session
 from schemas.errors import ConfigError
-from schemas.lake import ALIASES, Join, join, live_files, read_aliases, remove_alias
+from schemas.lake import ALIASES, Join, join, lake_columns, live_files, read_aliases, remove_alias
 from schemas.run.alias import AliasRow
 from tests.support.analyze_cli import call
 from tests.support.compared_runs import Runs
@@ -108,6 +108,15 @@ def test_every_view_has_the_case_under_its_newest_id(twins):
         ]
         assert sorted(written, key=repr) == sorted(rows, key=repr), view
     assert any(len(rows) > 100 for rows in plain.values())
+
+
+def test_every_table_that_names_cases_is_known():
+    naming = {
+        table
+        for table, columns in lake_columns().items()
+        if {"run_id", "case_id"} <= {column.name for column in columns}
+    }
+    assert naming == NAMED_TABLES
 
 
 def test_a_report_has_one_history_of_the_case(twins):

@@ -13,7 +13,8 @@ from analyze.lake.sync import sync
 from analyze.query.session import open_session
 from analyze.show.trace_file import read_trace
 from schemas.errors import ConfigError
-from schemas.lake import lake_of, live_files, writer
+from schemas.lake import lake_of, live_files
+from schemas.lake.mirror import log_mirror
 from schemas.run.import_record import load_import_record
 
 BREAKDOWN = {
@@ -301,7 +302,7 @@ def test_a_name_that_no_folder_can_have_becomes_one_that_it_can(name, run_id):
 def test_more_instances_than_one_batch_of_the_lake_holds_are_imported(
     tmp_path, runs_dir, monkeypatch
 ):
-    monkeypatch.setattr(writer, "MAX_BATCH_ROWS", 500)
+    monkeypatch.setattr(log_mirror, "MAX_BATCH_ROWS", 500)
     path = given(tmp_path, report(*(instance(f"task-{n}") for n in range(1_100))))
 
     assert import_sf_bench(path, runs_dir).n_trials == 1_100

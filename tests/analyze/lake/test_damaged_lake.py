@@ -38,7 +38,8 @@ def made(tmp_path_factory):
 def write(runs_dir, run_id):
     run = RunBuilder(runs_dir, run_id)
     for number in range(N_TRIALS):
-        run.result(run.plan(f"c{number}"), raw_output=f"{run_id} {number} " + os.urandom(20).hex())
+        said = f"{run_id} {number} " + os.urandom(20).hex()
+        run.traced(run.plan(f"c{number}"), raw_output=said)
     for trial in run.trials:
         run.evaluation(trial, checks=[{"check_id": "a"}])
     run.event("warmup_failed", model_id="m1", detail="cold")
@@ -57,7 +58,16 @@ def counts(runs_dir, *options):
     return json.loads(done.out)[0], done.err
 
 
-WHOLE = {"results": 60, "outputs": 60, "events": 2, "plans": 60, "runs": 2, "evaluations": 60}
+WHOLE = {
+    "results": 60,
+    "outputs": 60,
+    "events": 2,
+    "plans": 60,
+    "runs": 2,
+    "evaluations": 60,
+    "steps": 60 * 8,
+    "step_texts": 60 * 6,
+}
 
 
 def one_file(runs_dir, table):

@@ -24,7 +24,8 @@ from analyze.lake.labels import label
 from analyze.lake.sync import has_changes, problems_of, sync
 from analyze.query.ensure_synced import prune_runs, sync_changes
 from schemas.errors import AnalyzeError, ConfigError, RunNotFound
-from schemas.lake import Lake, lake_of, live_files, load_group
+from schemas.lake import Lake, lake_of, live_files
+from schemas.lake.mirror import load_group
 from schemas.lake.transaction import lock_run
 from tests.schemas.lake.test_imported import RECORD
 from tests.schemas.lake.test_mirror import event_line, plan_line, result_line

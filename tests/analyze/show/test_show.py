@@ -6,8 +6,8 @@ import orjson
 import pytest
 import zstandard
 
-from analyze.show.trace_file import CHUNK_BYTES, NoTrace, read_trace
-from schemas.run.trace import Artifact
+from analyze.show.trace_file import NoTrace, read_trace
+from schemas.run.trace import READ_BYTES, Artifact
 from tests.support import histories
 from tests.support.analyze_cli import call, forked
 from tests.support.kept_run import collect
@@ -257,7 +257,7 @@ def test_one_frame_is_read_and_never_the_whole_file(run):
     found = [read_trace(run.path, path) for path in paths]
 
     assert [one.repetition for one in found] == [1, 2, 3]
-    assert CHUNK_BYTES < 2**20
+    assert READ_BYTES < 2**20
 
 
 @pytest.mark.parametrize(

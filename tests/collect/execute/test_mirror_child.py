@@ -21,7 +21,7 @@ from collect.execute import mirror_process as child_module
 from collect.execute.mirror_process import MIRROR_MODULE, MirrorChild, mirror_command
 from schemas.lake import lake_of, live_files
 from schemas.lake.footer import parts_of
-from schemas.lake.writer import RunMirror
+from schemas.lake.mirror.run_mirror import RunMirror
 from tests.schemas.lake.test_mirror import plan_line, result_line
 from tests.support.disk import mounted_disk
 from tests.support.kept_run import seal_often

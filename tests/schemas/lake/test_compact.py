@@ -26,7 +26,7 @@ from schemas.lake.writer import LakeWriter
 from tests.support.disk import mounted_disk
 from tests.support.mirrored import files_of, table_of
 from tests.support.paths import ROOT
-from tests.support.run_rows import evaluation, event, planned, result
+from tests.support.run_rows import evaluation, event, planned, result, step, step_text
 
 MONTH = "2025-11"
 NOW_MS = 1_770_000_000_000  # 2026-02
@@ -40,7 +40,7 @@ def lake(tmp_path, monkeypatch):
 
 
 def batch(run_id, first, n_rows, n_cases=1_000):
-    """Return the tables of a batch: results, their text, and an event at its end."""
+    """Return the tables of a batch: results, their text and steps, and an event at its end."""
     results = [
         row_of(result(run_id=run_id, case_id=f"c{(number - 1) % n_cases}"))
         | {"record_no": number, "output_hash": "0" * 16,
@@ -50,6 +50,8 @@ def batch(run_id, first, n_rows, n_cases=1_000):
     note = row_of(event(run_id=run_id)) | {"record_no": first + n_rows}
     return {
         "outputs": table_of("outputs", results),
+        "step_texts": table_of("step_texts", list(map(step_text, results))),
+        "steps": table_of("steps", list(map(step, results))),
         "events": table_of("events", [note]),
         "results": table_of("results", results),
     }
@@ -126,7 +128,7 @@ def test_a_past_month_becomes_one_file_a_table_and_no_row_changes(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done == LakeChange(n_compacted=3 * 10)
+    assert done == LakeChange(n_compacted=3 * 14)
     assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
     assert everything(lake) == before
     assert globbed(lake) == counts(lake)
@@ -186,7 +188,7 @@ def test_the_month_that_goes_on_is_left_alone_until_there_are_many_files(lake, m
     assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
 
     seal(lake, "d", month="2026-02", batches=1)
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 6 * 4
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 8 * 4
 
 
 def test_months_stay_apart_and_the_last_millisecond_counts(lake):
@@ -196,9 +198,9 @@ def test_months_stay_apart_and_the_last_millisecond_counts(lake):
         seal(lake, f"{run_id}2", month="2025-12")
 
     assert Lake(lake).compact(now_ms=end - 1) == LakeChange(), "both months go on, or are to come"
-    assert Lake(lake).compact(now_ms=end).n_compacted == 2 * 10
+    assert Lake(lake).compact(now_ms=end).n_compacted == 2 * 14
     assert [path.parent.name for path in live_files(lake, "results")].count("month=2025-12") == 4
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 2 * 10
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 2 * 14
     assert [path.parent.name for path in live_files(lake, "results")] == [
         "month=2025-11", "month=2025-12",
     ]  # fmt: skip
@@ -335,7 +337,7 @@ def test_two_at_once_do_not_meet(lake):
         assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
         with pytest.raises(LakeBusy, match="another process"), lake_lock(lake, 0.1):
             pass
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 20
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 28
 
 
 def test_a_file_of_somebody_else_is_named_and_stays(lake):
@@ -347,7 +349,7 @@ def test_a_file_of_somebody_else_is_named_and_stays(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done.n_compacted == 20
+    assert done.n_compacted == 28
     found = {damaged.path.name: damaged.found for damaged in done.damaged}
     assert found == {
         "strange.parquet": "is no Parquet file, or the end of one is missing",
@@ -453,7 +455,7 @@ def test_trash_is_emptied_ten_minutes_on_by_a_later_one(lake):
         seal(lake, run_id)
     Lake(lake).compact(now_ms=NOW_MS)
     trashed = list(lake.glob("trash/*/*.parquet"))
-    assert len(trashed) == 20
+    assert len(trashed) == 28
     Lake(lake).compact(now_ms=NOW_MS)
     assert all(path.exists() for path in trashed), "somebody may still be reading them"
 

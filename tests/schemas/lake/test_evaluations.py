@@ -12,10 +12,10 @@ from analyze.lake.sync import has_changes, problems_of, sync
 from schemas.errors import DamagedFile
 from schemas.lake import Lake, live_files, read_whole, set_aside
 from schemas.lake.footer import parts_of
+from schemas.lake.mirror.run_mirror import RunMirror
 from schemas.lake.rewrite import fitted
 from schemas.lake.rows.tables import TABLES
 from schemas.lake.transaction import lock_run
-from schemas.lake.writer import RunMirror
 from tests.support.mirrored import mirror_run
 from tests.support.run_builder import RunBuilder
 

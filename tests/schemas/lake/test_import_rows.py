@@ -14,8 +14,8 @@ from analyze.lake.sync import has_changes, problems_of, sync
 from analyze.query.ensure_synced import prune_runs
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
 from schemas.lake import Lake
-from schemas.lake.bulk_load import read_whole
 from schemas.lake.layout import lake_of, live_files
+from schemas.lake.mirror.bulk_load import read_whole
 from schemas.lake.rows.tables import TABLES
 from schemas.run.import_record import ImportRecord, UnfinishedTrial, is_imported
 from schemas.run.layout import IMPORT_FILE

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import LogLost, SchemaError, UnknownVersion
-from schemas.lake import writer as mirror_module
 from schemas.lake.footer import PREFIX, parts_of, read_lake_file
 from schemas.lake.layout import live_files
+from schemas.lake.mirror import log_mirror as mirror_module
+from schemas.lake.mirror.run_mirror import RunMirror
 from schemas.lake.transaction import MirrorBusy
-from schemas.lake.writer import RunMirror
 from tests.schemas.run.test_round_trip import LINE
 from tests.support.mirrored import files_of, mirror_run
 from tests.support.run_rows import config

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from analyze.query.session import open_session
 from collect.execute.tools import locked_in
 from collect.runners.tools.base import ToolResult
 from collect.runners.tools.shell import SandboxTool
@@ -107,6 +108,38 @@ def test_what_the_tools_made_is_found_by_checks(project, endpoint, make, provide
         made.dir / "workspaces/m/one/1/workspace/out/report.txt"
     ).read_text() == "sixteen bytes...\n"
     assert made.report.exit_code == 0
+
+
+def test_steps_of_a_trial_add_up_to_its_result(project, endpoint, make):
+    endpoint.script = ToolModel([WRITE, ("exec_shell", {"command": "exit 3"})], [TOUCH])
+    offer(project, "write_file", "exec_shell")
+
+    made = make()
+
+    with open_session(made.dir.parent) as session:
+        found = session.rows(
+            "select kind, tool, effect, exit_code, turn_no from steps order by step_no"
+        )
+        ((sent, got, spent, took, tools),) = session.rows(
+            "select sum(input_tokens), sum(output_tokens), sum(cost_usd), "
+            "sum(duration_ms) filter (role = 'assistant'), sum(duration_ms) filter "
+            "(kind = 'tool_result') from steps"
+        )
+    assert found == [
+        ("message", None, None, None, 0),
+        ("message", None, None, None, 1),
+        ("tool_call", "write_file", "write", None, 1),
+        ("tool_call", "exec_shell", "run", None, 1),
+        ("tool_result", "write_file", None, 0, 1),
+        ("tool_result", "exec_shell", None, 3, 1),
+        ("message", None, None, None, 2),
+        ("tool_call", "exec_shell", "write", None, 2),
+        ("tool_result", "exec_shell", None, 0, 2),
+        ("message", None, None, None, 3),
+    ]
+    (row,) = made.results()
+    assert (sent, got, spent) == (row["input_tokens"], row["output_tokens"], row["cost_usd"])
+    assert (took, tools) == (row["e2e_ms"], row["tool_ms"])
 
 
 def test_time_of_tools_is_beside_the_models_time(project, endpoint, make):

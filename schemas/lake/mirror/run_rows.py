@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.io.arrow import record_of
-from schemas.lake.bulk_load import WholeRun
 from schemas.lake.footer import parts_of
 from schemas.lake.layout import NO_COVERAGE, month_of
 from schemas.lake.log_coverage import (
@@ -27,11 +26,13 @@ from schemas.lake.log_coverage import (
     LogTables,
     holds,
 )
+from schemas.lake.mirror.bulk_load import WholeRun
+from schemas.lake.mirror.run_mirror import RunMirror
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows.lines import output_hash, run_table
 from schemas.lake.rows.tables import RunRow
-from schemas.lake.writer import LakeWriter, RunMirror
+from schemas.lake.writer import LakeWriter
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.evaluation import Evaluation
 from schemas.run.result import OUTPUT_FIELDS, Event, Result

@@ -15,25 +15,28 @@ from pydantic import ValidationError
 
 from schemas.errors import BenchError, DamagedFile, counted, restore_command
 from schemas.io.own_files import refuse_other
-from schemas.lake.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
 from schemas.lake.layout import LakeFile, Part
 from schemas.lake.log_coverage import (
     EVALUATION_TABLES,
     LOG_OF_TABLE,
     RESULT_TABLES,
+    STEPS_VERSION,
     LogTables,
     covered_until,
     holds,
     size_of,
 )
 from schemas.lake.manifest import LakeChange, Manifest, MirroredRun
+from schemas.lake.mirror.bulk_load import TABLES_IN_ORDER, WholeRun, read_whole, seal_whole
+from schemas.lake.mirror.run_mirror import RunMirror
+from schemas.lake.mirror.run_rows import keep_labels
 from schemas.lake.recover import prune, remove_part
-from schemas.lake.run_rows import keep_labels
+from schemas.lake.rows.step_rows import may_have_steps
 from schemas.lake.transaction import LakeBusy, MirrorBusy, lock_run
-from schemas.lake.writer import RunMirror
 from schemas.run.config import PlannedTrial
 from schemas.run.import_record import ImportRecord, is_imported
 from schemas.run.layout import (
+    ARTIFACTS,
     EVALUATIONS,
     IMPORT_FILE,
     LOG,
@@ -47,6 +50,9 @@ from schemas.run.result import LineError, misfit
 
 MAX_SHARED_BYTES = 32 * 2**20
 """A longer log has files of its own."""
+
+MAX_SHARED_TRACES = 8 * 2**20
+"""Compressed bytes of traces from which steps are made; a run with more has files of its own."""
 
 EVERYWHERE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
 """Errors that say nothing about the folder in which they happen."""
@@ -154,13 +160,17 @@ class RunGroup:
             for file, part in self._manifest.parts_of(table, name)
         ]
         seen = _log_stat(folder)
-        is_shared = max(seen.size, size_of(folder / EVALUATIONS)) <= MAX_SHARED_BYTES
+        is_shared = _is_shared(folder, seen)
         if not held and (imported or is_shared):
             return read_whole(folder, imported=imported)
         if imported:
             return self._look_again(folder, seen)
         known = self._manifest.runs.get(name)
-        if known and known.is_robbed and _is_held(folder, RESULT_TABLES, held):
+        is_behind = self._lacks_steps(name)
+        if known and known.is_behind and known[1:3] == seen and known.is_complete and not is_behind:
+            self._note(name, seen, [*known.problems], told=[])
+            return None
+        if (is_behind or (known and known.is_robbed)) and _is_held(folder, RESULT_TABLES, held):
             if is_shared and _is_held(folder, EVALUATION_TABLES, held):
                 self._read_again.add(name)
                 return read_whole(folder, imported=False)
@@ -168,6 +178,15 @@ class RunGroup:
             self._manifest.refresh()
         self._follow(folder, seen)
         return None
+
+    def _lacks_steps(self, name: str) -> bool:
+        """Return whether a run was brought in before there were the steps that there are now."""
+        known = self._manifest.runs.get(name)
+        if known is None:
+            is_made = bool(self._manifest.parts_of("steps", name))
+        else:
+            is_made = not known.is_behind
+        return not is_made and may_have_steps(self._runs_dir / name / LOG)
 
     def _look_again(self, folder: Path, seen: LogStat) -> WholeRun | None:
         """Return an earlier tool's run anew when its log is another one than the lake holds."""
@@ -178,7 +197,7 @@ class RunGroup:
         coverage = whole.results.coverage
         is_same = (covered.end, covered.tail) == (coverage.end, coverage.tail)
         is_there = all(self._manifest.parts_of(table, name) for table in whole.tables)
-        if is_shorter or (is_same and is_there):
+        if is_shorter or (is_same and is_there and not self._lacks_steps(name)):
             self._note(name, seen, [*whole.problems, *_torn_tail(log, covered.end, seen)], told=[])
             return None
         keep_labels(self._lake, whole)
@@ -240,7 +259,7 @@ class RunGroup:
             self._brought.n_rows += sum(
                 rows.num_rows
                 for table, rows in run.tables.items()
-                if (log := LOG_OF_TABLE.get(table)) is not None and table != log.text_table
+                if (log := LOG_OF_TABLE.get(table)) is not None and table in log.line_tables
             )
             problems = list(run.problems)
             for whole in run.logs.values():
@@ -251,7 +270,7 @@ class RunGroup:
         self, name: str, seen: LogStat, problems: list[str], told: list[str], refused_as: str = ""
     ) -> None:
         self._brought.mirrored[name] = MirroredRun(
-            name, *seen, tuple(problems), refused_as=refused_as
+            name, *seen, tuple(problems), refused_as=refused_as, steps_version=STEPS_VERSION
         )
         self._brought.problems += told
 
@@ -278,6 +297,14 @@ def _is_second_name(folder: Path) -> bool:
     target = Path(os.path.realpath(folder))  # a loop is no error here, other than to `resolve`
     is_beside = target.parent == folder.parent.resolve()
     return folder.is_symlink() and is_beside and not target.name.startswith(".")
+
+
+def _is_shared(folder: Path, seen: LogStat) -> bool:
+    """Return whether a run is small enough to be read as a whole, and sealed with others."""
+    if max(seen.size, size_of(folder / EVALUATIONS)) > MAX_SHARED_BYTES:
+        return False
+    traces = sum(size_of(path) for path in (folder / ARTIFACTS).glob("*.jsonl.zst"))
+    return traces <= MAX_SHARED_TRACES or not may_have_steps(folder / LOG)
 
 
 def _require_files(folder: Path) -> None:

@@ -32,9 +32,10 @@ from schemas.lake.log_coverage import (
     tail_before,
 )
 from schemas.lake.manifest import Manifest
+from schemas.lake.mirror.log_mirror import LineReader, sync_log
 from schemas.lake.rows.lines import EvaluationRows, planned_run
 from schemas.lake.rows.tables import TABLES
-from schemas.lake.writer import LineReader, seal_files, sync_log
+from schemas.lake.writer import seal_files
 from schemas.run.config import config_of
 from schemas.run.layout import IMPORT_FILE, NO_LOG, LogStat
 
@@ -42,7 +43,7 @@ DEAD_S = 600.0
 """A file that is being written for longer than this has no writer any more."""
 
 
-TABLES_IN_ORDER = ("plans", "runs", "evaluations", "outputs", "events", "results")
+TABLES_IN_ORDER = ("plans", "runs", *EVALUATION_TABLES.tables, *RESULT_TABLES.tables)
 
 PREFIX = "sync-"
 
@@ -98,7 +99,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     if imported and (run_dir / IMPORT_FILE).exists():
         from schemas.lake.rows.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
-        reader = ImportRows(import_record_of(run_dir))
+        reader = ImportRows(import_record_of(run_dir), run_dir)
         rows, found = _rows(reader, lines)
         run_id, tables = run_dir.name, reader.head() | rows
         month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)

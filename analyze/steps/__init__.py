@@ -1,0 +1,1 @@
+"""What happened inside trials, step by step: which steps somebody asks for."""

@@ -1,0 +1,168 @@
+-- One row per step of the record that counts of a trial, with tokens and cost of its own.
+-- What is counted along a trajectory becomes the difference to the answer before; a count that falls
+-- began again. Cached tokens become a part of the input. A step that was copied from an earlier
+-- trajectory counts there, and costs nothing here.
+with
+
+before as (
+    select
+        run_id,
+        record_no,
+        step_no,
+        lag(input_tokens) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as input_tokens,
+        lag(cached_input_tokens) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as cached_input_tokens,
+        lag(cache_write_tokens) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as cache_write_tokens,
+        lag(output_tokens) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as output_tokens,
+        lag(reasoning_tokens) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as reasoning_tokens,
+        lag(cost_usd) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as cost_usd
+    from stg_steps
+    where usage_counts = 'cumulative'
+),
+
+counted as (
+    select
+        steps.run_id,
+        steps.model_id,
+        steps.case_id,
+        steps.repetition,
+        steps.record_no,
+        steps.attempt,
+        steps.step_no,
+        steps.trajectory,
+        steps.turn_no,
+        steps.kind,
+        steps.role,
+        steps.requested_model,
+        steps.served_model,
+        steps.tool,
+        steps.call_id,
+        steps.effect,
+        steps.target_hash,
+        steps.args_hash,
+        steps.result_hash,
+        steps.result_norm_hash,
+        steps.norm_version,
+        steps.text_hash,
+        steps.produced_bytes,
+        steps.stored_bytes,
+        steps.shown_bytes,
+        steps.truncated,
+        steps.is_error,
+        steps.error_class,
+        steps.exit_code,
+        case
+            when steps.is_copied_context then null
+            when steps.usage_counts = 'cumulative' and steps.input_tokens >= before.input_tokens
+                then steps.input_tokens - before.input_tokens
+            else steps.input_tokens
+        end as input_tokens,
+        case
+            when steps.is_copied_context then null
+            when steps.usage_counts = 'cumulative' and steps.cached_input_tokens >= before.cached_input_tokens
+                then steps.cached_input_tokens - before.cached_input_tokens
+            else steps.cached_input_tokens
+        end as cached_input_tokens,
+        case
+            when steps.is_copied_context then null
+            when steps.usage_counts = 'cumulative' and steps.cache_write_tokens >= before.cache_write_tokens
+                then steps.cache_write_tokens - before.cache_write_tokens
+            else steps.cache_write_tokens
+        end as cache_write_tokens,
+        case
+            when steps.is_copied_context then null
+            when steps.usage_counts = 'cumulative' and steps.output_tokens >= before.output_tokens
+                then steps.output_tokens - before.output_tokens
+            else steps.output_tokens
+        end as output_tokens,
+        case
+            when steps.is_copied_context then null
+            when steps.usage_counts = 'cumulative' and steps.reasoning_tokens >= before.reasoning_tokens
+                then steps.reasoning_tokens - before.reasoning_tokens
+            else steps.reasoning_tokens
+        end as reasoning_tokens,
+        case
+            when steps.is_copied_context then null
+            when steps.usage_counts = 'cumulative' and steps.cost_usd >= before.cost_usd
+                then steps.cost_usd - before.cost_usd
+            else steps.cost_usd
+        end as cost_usd,
+        steps.usage_cached,
+        steps.cost_source,
+        steps.started_at_ms,
+        steps.started_at,
+        steps.ended_at_ms,
+        steps.duration_ms,
+        steps.wait_ms,
+        steps.is_copied_context,
+        steps.source
+    from stg_steps as steps
+    inner join trials
+        on steps.run_id = trials.run_id
+        and steps.record_no = trials.record_no
+    left join before
+        on steps.run_id = before.run_id
+        and steps.record_no = before.record_no
+        and steps.step_no = before.step_no
+)
+
+select
+    run_id,
+    model_id,
+    case_id,
+    repetition,
+    record_no,
+    attempt,
+    step_no,
+    trajectory,
+    turn_no,
+    kind,
+    role,
+    requested_model,
+    served_model,
+    tool,
+    call_id,
+    effect,
+    target_hash,
+    args_hash,
+    result_hash,
+    result_norm_hash,
+    norm_version,
+    text_hash,
+    produced_bytes,
+    stored_bytes,
+    shown_bytes,
+    truncated,
+    is_error,
+    error_class,
+    exit_code,
+    case
+        when usage_cached = 'beside'
+            then input_tokens + coalesce(cached_input_tokens, 0) + coalesce(cache_write_tokens, 0)
+        else input_tokens
+    end as input_tokens,
+    cached_input_tokens,
+    cache_write_tokens,
+    output_tokens,
+    reasoning_tokens,
+    cast(round(cost_usd * 1e9) as bigint) as cost_nano_usd,
+    cost_source,
+    started_at_ms,
+    started_at,
+    ended_at_ms,
+    duration_ms,
+    wait_ms,
+    is_copied_context,
+    source
+from counted

@@ -1,0 +1,150 @@
+"""Results of a run to rows of their steps, from the traces that they name.
+
+Only trials in which a tool was called, and those of agents, have steps: of any other the trace is
+not opened. A trace that is gone, torn or no trace gives no steps, and hides no result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+import pyarrow as pa
+
+from schemas.errors import NotOwnFile
+from schemas.io.own_files import open_own_file
+from schemas.lake.log_coverage import STEP_TABLES
+from schemas.lake.rows.tables import TABLES, Columns, arrays_of, table_from
+from schemas.lake.rows.trace_steps import steps_of
+from schemas.run.result import TRIAL_KEY
+from schemas.run.step import MAX_TEXT_BYTES
+from schemas.run.trace import MAX_TRACE_BYTES, REFERENCE, frame_content
+
+ASKS_ONCE = "llm_probe"
+"""The runner whose trials are one answer unless a tool was called."""
+
+MAX_CHUNK_BYTES = 4 * 2**20
+"""Of text that is Python objects at one moment."""
+
+OF_RESULT = (*TRIAL_KEY, "record_no", "attempt")
+
+HAS_STEPS = re.compile(
+    rb'"tool_ms":\s*[0-9]|"tool_call_source":\s*"api"|"runner_type":\s*"(?!llm_probe")'
+)
+"""In a line of results.jsonl whose trial may have steps."""
+
+
+class StepRows:
+    """Makes the steps of a run's trials.
+
+    Args:
+        run_dir: the run's folder.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+
+    def read(self, results: Columns) -> dict[str, pa.Table]:
+        """Return the rows of both tables, as far as there are any.
+
+        Args:
+            results: columns of results in the order of the log, with `attempt`.
+        """
+        made: dict[str, list[pa.Table]] = {table: [] for table in STEP_TABLES}
+        rows: list[dict[str, Any]] = []
+        texts: list[dict[str, Any]] = []
+        n_bytes = 0
+        with contextlib.ExitStack() as files:
+            traces = _Traces(self._run_dir, files)
+            for place in _with_steps(results):
+                key = {name: results[name][place] for name in OF_RESULT}
+                models = results["requested_model"][place], results["served_model"][place]
+                reference = results["artifact_path"][place]
+                steps = steps_of(traces.events(reference), reference, models)
+                text_key = {name: key[name] for name in (*TRIAL_KEY, "record_no")}
+                rows += [row | key for row in steps.rows]
+                for step_no, text, is_cut in steps.texts:
+                    n_bytes += min(len(text), MAX_TEXT_BYTES)
+                    texts.append(
+                        text_key | {"step_no": step_no, "text": text, "text_truncated": is_cut}
+                    )
+                if n_bytes > MAX_CHUNK_BYTES:
+                    _put(made, rows, texts)
+                    rows, texts, n_bytes = [], [], 0
+        _put(made, rows, texts)
+        return {table: pa.concat_tables(parts) for table, parts in made.items() if parts}
+
+
+def may_have_steps(log: Path) -> bool:
+    """Return whether a trial in a log of results may have steps; False where it cannot be read."""
+    with contextlib.suppress(OSError, NotOwnFile), open_own_file(log.parent, log.name) as file:
+        return any(HAS_STEPS.search(line) for line in file)
+    return False
+
+
+def _with_steps(results: Columns) -> Iterator[int]:
+    """Yield the places of results whose traces hold steps."""
+    facts = zip(
+        results["artifact_path"],
+        results["tool_ms"],
+        results["tool_call_source"],
+        results["runner_type"],
+        strict=True,
+    )
+    for place, (reference, tool_ms, source, runner) in enumerate(facts):
+        if reference is not None and (
+            tool_ms is not None or source == "api" or runner != ASKS_ONCE
+        ):
+            yield place
+
+
+def _put(
+    made: Mapping[str, list[pa.Table]], rows: list[dict[str, Any]], texts: list[dict[str, Any]]
+) -> None:
+    for table, found in (("steps", rows), ("step_texts", texts)):
+        if found:
+            schema = TABLES[table]
+            columns = {name: [row[name] for row in found] for name in schema.names}
+            made[table].append(table_from(arrays_of(columns, schema), schema))
+
+
+class _Traces:
+    """The traces of a run, each file of them opened once.
+
+    Args:
+        run_dir: the run's folder.
+        files: closes what was opened.
+    """
+
+    def __init__(self, run_dir: Path, files: contextlib.ExitStack) -> None:
+        self._run_dir = run_dir
+        self._files = files
+        self._opened: dict[str, BinaryIO | None] = {}
+
+    def events(self, reference: str) -> list[Any]:
+        """Return the events of a trace as they were written; none of one that cannot be read."""
+        match = REFERENCE.fullmatch(reference)
+        file = self._file(match[1]) if match is not None else None
+        if match is None or file is None:
+            return []
+        try:
+            content = frame_content(file, int(match[2]))
+            if content is None or len(content) > MAX_TRACE_BYTES:
+                return []
+            events = orjson.loads(content)["trace"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        return events if isinstance(events, list) else []
+
+    def _file(self, name: str) -> BinaryIO | None:
+        if name not in self._opened:
+            self._opened[name] = None
+            with contextlib.suppress(OSError, NotOwnFile):
+                if (self._run_dir / name).is_file():
+                    file = open_own_file(self._run_dir, name)
+                    self._opened[name] = self._files.enter_context(file)
+        return self._opened[name]
