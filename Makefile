@@ -128,7 +128,7 @@ PYTEST = $(BIN)/python -m compileall -q analyze collect schemas && $(BIN)/python
 test: $(STAMP) weights ## run the tests
 	$(PYTEST) -n 3 --dist loadfile -m 'not agents and not peers and not docs'
 
-test-agents: $(STAMP) weights claude ## run the tests against real agents, containers and what would break out of a sandbox
+test-agents: $(STAMP) weights claude ## run the tests against real agents, containers, the embedded model and the sandbox
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
 test-peers: $(STAMP) axe spark swebench duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel

@@ -310,9 +310,10 @@ class Running:
         """Take what bwrap said: who is the first process inside, how the command ended."""
         with contextlib.suppress(BlockingIOError):
             for line in os.read(self._status, 1 << 16).splitlines():
-                said = json.loads(line)
-                self._init = said.get("child-pid", self._init)
-                self._exit_code = said.get("exit-code", self._exit_code)
+                with contextlib.suppress(ValueError):  # it was killed while it said so
+                    said = json.loads(line)
+                    self._init = said.get("child-pid", self._init)
+                    self._exit_code = said.get("exit-code", self._exit_code)
         os.close(self._status)
 
     def _done(self) -> None:

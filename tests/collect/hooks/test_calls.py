@@ -9,7 +9,10 @@ from collect.hooks import OutputArtifact
 from tests.support.cage import USERS
 from tests.support.judged import court_of, public_folder, unlocked_court
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+pytestmark = [
+    pytest.mark.agents,
+    pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux"),
+]
 
 SEEN = "{'passed': True, 'outputs': {'seen': [type(a).__name__ for a in given]}}"
 NOTHING, ARTIFACT, BOTH = [], ["Fields"], ["Fields", "Fields"]

@@ -16,6 +16,8 @@ from schemas.config.sandbox import SandboxLimits, SandboxProfile
 from tests.support.cage import LIMITS, PROFILE, cage_of
 from tests.support.judged import FACTS, court_of, public_folder, usable_python
 
+pytestmark = pytest.mark.agents
+
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
 KEY = "sk-" + "a1b2c3d4" * 4
 

@@ -23,6 +23,8 @@ from tests.support import kept_run
 from tests.support.forked_mirror import forked_mirrors
 from tests.support.processes import servers_of
 
+pytestmark = pytest.mark.agents
+
 SMALL = {"model_id": "small", "provider": "embedded", "warmup": 0}
 SHORT = {"max_tokens": 2, "retries": 0, "timeout_seconds": 60}
 

@@ -242,6 +242,35 @@ def test_processor_time_of_a_command_that_is_ended_is_known(cage):
     assert done.cpu_ms > 100
 
 
+TORN = """
+import os
+
+read, torn = os.read, []
+
+def torn_once(handle, size):
+    data = read(handle, size)
+    if b"child-pid" in data and not torn:
+        torn.append(True)
+        return data[:12]
+    return data
+
+os.read = torn_once
+"""
+
+
+@LINUX
+def test_bwrap_that_is_killed_while_it_says_something_ends_no_other_command():
+    require_bwrap()
+    with helper_with(TORN):
+        cage = Cage()
+    try:
+        with pytest.raises(SandboxError, match="without telling how"):
+            cage.sh("true")
+        assert cage.sh("true").exit_code == 0
+    finally:
+        cage.close()
+
+
 BOTH_RUN = """
 import contextlib, os
 from collect.sandbox import processes, running

@@ -19,7 +19,7 @@ from tests.support.kept_run import Kept
 from tests.support.sandboxes import sandboxed
 from tests.support.tool_endpoint import ToolModel
 
-pytestmark = sandboxed
+pytestmark = [pytest.mark.agents, sandboxed]
 
 WIRES = ("ollama_openai", "openai_responses", "openrouter")
 
