@@ -178,9 +178,9 @@ def inside(scratch):
 
 def wait_for(condition, seconds=60):
     deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
+    while not (holds := condition()) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert condition(), subprocess.check_output(["ps", "axf"], text=True)
+    assert holds, subprocess.check_output(["ps", "axf"], text=True)
 
 
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGKILL])
