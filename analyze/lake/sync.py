@@ -110,12 +110,12 @@ def _changed(folders: Iterable[tuple[str, LogStat]], lake: Lake) -> list[str]:
         seen = known.get(name)
         if seen is None or seen[1:3] != log:  # size and time
             names.append(name)
-        elif seen.is_pruned or not (seen.refused_as or seen.is_behind or not seen.is_complete):
+        elif seen.is_pruned:
             continue
         elif (
             seen.is_behind
             or not seen.is_complete
-            or seen.refused_as != folder_state(runs_dir / name)
+            or (seen.refused_as and seen.refused_as != folder_state(runs_dir / name))
         ):
             names.append(name)
     return sorted(names)

@@ -41,7 +41,6 @@ from schemas.run.result import Event, Result
 
 PLAN = "plan.jsonl"
 
-
 READ = ("config.json", "inventory.json", PLAN, "cases.jsonl.zst")
 WRITTEN = (LOG, EVALUATIONS, "run.log", ".run.lock", ".mirror.lock", ARTIFACTS)
 

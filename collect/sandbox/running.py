@@ -26,6 +26,7 @@ LOOK_S = 0.05
 """Between two looks at a command."""
 
 NEVER = float("-inf")
+"""When a command was ended that was not."""
 
 FIRST_LOOK_S = 0.02
 """Before it bwrap itself is all there is to see."""
@@ -115,6 +116,7 @@ class Running:
         self._job, self._loop, self._when_done = job, loop, when_done
         self._ended_by: EndedBy | None = None
         self.ended_at = NEVER
+        """Moment of the monotonic clock, however it was ended."""
         self._exit_code: int | None = None
         self._init: int | None = None
         self._ending: tuple[int, float] | None = None
