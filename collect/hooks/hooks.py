@@ -11,6 +11,7 @@ import contextlib
 import json
 import marshal
 import py_compile
+import resource
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -26,6 +27,7 @@ from collect.hooks.staging import (
     stage_snapshot,
 )
 from collect.sandbox.base import UNLOCKED, Command, Completed, Folders, SandboxError
+from collect.sandbox.bwrap import resource_limits
 from collect.sandbox.client import Sandbox
 from collect.workspace import WORKSPACE
 from schemas.config.checks import DeterministicCheck, PythonHook
@@ -184,6 +186,14 @@ class Hooks:
             await sandbox.remove(folders)
         return result_of(check, done, limits)
 
+    @property
+    def _limits(self) -> list[tuple[int, int, int]]:
+        """Return what a hook holds itself to: number of the resource, soft and hard limit."""
+        if self._sandbox is None or not self._is_locked:
+            return []
+        found = resource_limits(self._sandbox.backend.limits)
+        return [(getattr(resource, f"RLIMIT_{name.upper()}"), *one) for name, one in found.items()]
+
     def _request(
         self, check: DeterministicCheck, artifact: Fact, case: str, python: Python
     ) -> bytes:
@@ -199,6 +209,7 @@ class Hooks:
             "hook": check.python_hook.model_dump(),
             "case": case,
             "folders": list(python.folders),
+            "limits": self._limits,
         }
         return marshal.dumps(request, 2)
 
@@ -223,6 +234,7 @@ class Hooks:
             binds=tuple(binds),
             is_workspace_read_only=True,
             is_first_process=True,
+            limits_itself=self._is_locked,
         )
         return await sandbox.run(folders, command)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from collect.sandbox.base import UNLOCKED, Backend, Command, Folders, LocalBackend
-from collect.sandbox.bwrap import Bwrap, resource_limits
+from collect.sandbox.bwrap import Bwrap, prlimit, resource_limits
 from collect.sandbox.engine import Engine
 from schemas.config.sandbox import BackendName, SandboxLimits, SandboxProfile
 
@@ -36,14 +36,15 @@ class Unlocked(LocalBackend):
 
     def __init__(self, limits: SandboxLimits) -> None:
         self.limits = limits
-        self._limits = tuple(one for one in resource_limits(limits) if "nproc" not in one)
+        held = {name: one for name, one in resource_limits(limits).items() if name != "nproc"}
+        self._prlimit = prlimit(held)
 
     def argv(self, command: Command, folders: Folders, name: str) -> list[str]:  # noqa: ARG002
         """Return the command line; processes are counted by the helper, not for the whole user."""
         return [
             *("/bin/sh", "-c", SCRIPT, "sh", str(folders.workspace)),
             *("env", f"HOME={folders.home}", f"TMPDIR={folders.tmp}"),
-            *("prlimit", *self._limits, "--"),
+            *self._prlimit,
             *command.argv,
         ]
 

@@ -54,7 +54,7 @@ class Folders:
 
     @property
     def etc(self) -> Path:
-        """The made files of /etc, the same for all trials."""
+        """The made /etc, the same for all trials."""
         return self.workspace.parent.parent / "etc"
 
 
@@ -75,6 +75,8 @@ class Command:
     """Of `bwrap` alone, as the next."""
     is_first_process: bool = False
     """The first of the processes inside, which no other of them can end; all end with it."""
+    limits_itself: bool = False
+    """It sets the limits of its resources itself, before it runs what is not ours."""
 
     @property
     def needs_bwrap(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from collect.sandbox.base import (
@@ -19,7 +19,7 @@ from collect.sandbox.base import (
     LocalBackend,
     SandboxError,
 )
-from collect.sandbox.scratch import ETC_FILES, USER_ID
+from collect.sandbox.scratch import ETC_FOLDERS, USER_ID
 from collect.workspace import HOME, TMP, WORKSPACE
 from schemas.config.sandbox import MB, SandboxLimits
 
@@ -35,12 +35,8 @@ HOSTNAME = "sandbox"
 SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 """Names of the top folder that belong to /usr, as links or, on older systems, as folders."""
 
-HOST_ETC = (
-    *("ld.so.cache", "alternatives", "localtime", "mime.types", "crypto-policies"),
-    *("ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust/extracted"),
-)
-HOST_ETC_NETWORK = ("resolv.conf", "hosts")
-"""What a command sees of this machine's /etc, always and with the network; no keys are in any."""
+NETWORK_FILES = ("resolv.conf", "hosts")
+"""Of this machine's /etc, for a command with the network."""
 
 MAX_SHM_BYTES = 64_000_000
 OPEN_FILES = 1024
@@ -63,9 +59,10 @@ class Bwrap(LocalBackend):
     def __init__(self, limits: SandboxLimits) -> None:
         self.limits = limits
         self.path = shutil.which("bwrap")
-        self._lock = (*NAMESPACES, *_identity(), *_system(HOST_ETC))
-        self._network = tuple(_etc(HOST_ETC_NETWORK))
-        self._limits = tuple(resource_limits(limits))
+        self._lock = (*NAMESPACES, *_identity(), *_system())
+        self._etc = tuple(_etc(ETC_FOLDERS))
+        self._network = tuple(_etc(NETWORK_FILES))
+        self._prlimit = prlimit(resource_limits(limits))
         self._devices = tuple(_devices(limits))
 
     def argv(self, command: Command, folders: Folders, name: str) -> list[str]:  # noqa: ARG002
@@ -84,14 +81,14 @@ class Bwrap(LocalBackend):
             self.path,
             *self._lock,
             *(("--as-pid-1",) if command.is_first_process else ()),
-            *(("--unshare-net",) if not command.network else self._network),
-            *(word for file in ETC_FILES for word in _bound(folders.etc / file, f"/etc/{file}")),
+            *(*_bound(folders.etc, "/etc"), *self._etc),
+            *(self._network if command.network else ("--unshare-net",)),
             *self._devices,
             *("--ro-bind" if is_read_only else "--bind", workspace, WORKSPACE),
             *(word for here, inside in places for word in ("--bind", here, inside)),
             *(word for here, inside in command.binds for word in ("--ro-bind", here, inside)),
             *("--remount-ro", "/", "--chdir", WORKSPACE, "--json-status-fd", str(STATUS_FD)),
-            *("--", "prlimit", *self._limits, "--"),
+            *("--", *(() if command.limits_itself else self._prlimit)),
             *command.argv,
         ]
 
@@ -120,8 +117,8 @@ def _identity() -> Iterator[str]:
     yield from ("--uid", str(USER_ID), "--gid", str(USER_ID), "--hostname", HOSTNAME)
 
 
-def _system(etc: tuple[str, ...]) -> Iterator[str]:
-    """Yield what is there of this machine: programs, libraries, and a little of /etc."""
+def _system() -> Iterator[str]:
+    """Yield what is there of this machine: programs and libraries."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in SYSTEM_LINKS:
         path = f"/{name}"
@@ -129,7 +126,6 @@ def _system(etc: tuple[str, ...]) -> Iterator[str]:
             yield from ("--symlink", os.readlink(path), path)  # noqa: PTH115
         elif os.path.isdir(path):  # noqa: PTH112
             yield from ("--ro-bind", path, path)
-    yield from _etc(etc)
 
 
 def _etc(names: tuple[str, ...]) -> Iterator[str]:
@@ -150,11 +146,24 @@ def _devices(limits: SandboxLimits) -> Iterator[str]:
     yield from ("--size", str(shm), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
 
 
-def resource_limits(limits: SandboxLimits) -> Iterator[str]:
-    """Yield what `prlimit` sets; memory is that of data, since node and Java reserve addresses."""
-    yield f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}"
-    yield f"--fsize={limits.file_mb * MB}"
-    yield f"--data={limits.memory_mb * MB}"
-    yield f"--nproc={limits.processes + SPARE_PROCESSES}"
-    yield f"--nofile={OPEN_FILES}"
-    yield "--core=0"
+def resource_limits(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
+    """Return what the kernel holds a process to: the soft and the hard limit, by resource.
+
+    The names are those of `prlimit`. Memory is that of data, since node and Java reserve addresses.
+    """
+    size, memory = limits.file_mb * MB, limits.memory_mb * MB
+    processes = limits.processes + SPARE_PROCESSES
+    return {
+        "cpu": (limits.cpu_seconds, limits.cpu_seconds + 1),
+        "fsize": (size, size),
+        "data": (memory, memory),
+        "nproc": (processes, processes),
+        "nofile": (OPEN_FILES, OPEN_FILES),
+        "core": (0, 0),
+    }
+
+
+def prlimit(limits: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+    """Return the words before a command that hold it to limits of `resource_limits`."""
+    words = (f"--{name}={soft}:{hard}" for name, (soft, hard) in limits.items())
+    return "prlimit", *words, "--"

@@ -31,8 +31,19 @@ ETC_FILES = {
     "passwd": f"{USER}:x:{USER_ID}:{USER_ID}::{HOME}:/bin/sh\n",
     "group": f"{USER}:x:{USER_ID}:\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "resolv.conf": "",
 }
 """What we make of the /etc that a command sees."""
+
+ETC_COPIES = ("ld.so.cache", "localtime", "mime.types", "ssl/openssl.cnf")
+"""What is copied there of this machine's, where it is there."""
+
+ETC_FOLDERS = (
+    *("alternatives", "crypto-policies"),
+    *("ssl/certs", "pki/tls/certs", "pki/ca-trust/extracted"),
+)
+"""What is bound there of this machine's; no keys are in any."""
 
 GONE_S = 1.0
 """How long what was killed may take to go."""
@@ -74,9 +85,7 @@ class Scratch:
             if self._lock is not None:
                 break
         self._trials = 0
-        (self.path / "etc").mkdir()
-        for name, text in ETC_FILES.items():
-            (self.path / "etc" / name).write_text(text, encoding="utf-8")
+        _write_etc(self.path / "etc")
 
     def add_trial(self) -> Path:
         """Make the folders of a trial and return the one that holds them."""
@@ -92,6 +101,20 @@ class Scratch:
     def remove(self) -> None:
         """Remove it with all that is in it."""
         os.waitpid(begin_removal(self.path), 0)
+
+
+def _write_etc(folder: Path) -> None:
+    """Make the /etc of all commands: one folder, since each thing that is bound takes its time."""
+    folder.mkdir()
+    for name in ETC_FOLDERS:
+        if Path("/etc", name).exists():
+            (folder / name).mkdir(parents=True)
+    for name in ETC_COPIES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            (folder / name).write_bytes(Path("/etc", name).read_bytes())
+    for name, text in ETC_FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def removed_at_once(trial: Path) -> bool:

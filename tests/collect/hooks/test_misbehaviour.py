@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import os
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from collect.hooks import REASONS, Hooks, HookSubject
 from collect.hooks.answers import FROM_INSIDE, error_of, result_of
 from collect.sandbox.base import Completed, Output
+from collect.sandbox.bwrap import resource_limits
 from schemas.config.checks import DeterministicCheck
 from schemas.config.evaluation_profile import SecurityPolicy
 from schemas.config.sandbox import SandboxLimits, SandboxProfile
@@ -116,6 +118,32 @@ def test_each_misbehaviour_has_its_reason(court, folder, source, reason, message
     assert (result.outcome, result.reason) == ("error", reason), result
     assert message in result.message
     assert result.detail is None
+
+
+@LINUX
+def test_a_hook_is_held_to_the_limits_of_a_command_and_cannot_raise_them(court, folder):
+    source = (
+        "import resource as r, subprocess as s\n"
+        "NAMES = ('CPU', 'FSIZE', 'DATA', 'NPROC', 'NOFILE', 'CORE')\n"
+        "def raised(one):\n"
+        "    try: r.setrlimit(one, (r.RLIM_INFINITY,) * 2)\n"
+        "    except (OSError, ValueError): return False\n"
+        "    return True\n"
+        "def judge():\n"
+        "    ones = [getattr(r, f'RLIMIT_{name}') for name in NAMES]\n"
+        "    held = [list(r.getrlimit(one)) for one in ones]\n"
+        "    sh = s.run(['sh', '-c', 'ulimit -Hn; ulimit -Hc'], capture_output=True, text=True)\n"
+        "    return {'passed': not any(map(raised, ones)),\n"
+        "            'metadata': {'held': held, 'sh': sh.stdout.split()}}\n"
+    )
+    expected = resource_limits(LIMITS)
+
+    result = court.judge(folder, source)
+
+    assert result.outcome == "passed", result
+    detail = json.loads(result.detail)
+    assert detail["metadata"]["held"] == [list(one) for one in expected.values()]
+    assert detail["metadata"]["sh"] == ["1024", "0"]
 
 
 @LINUX

@@ -83,6 +83,32 @@ def test_what_bwrap_refuses_is_an_error_of_ours(cage):
 
 
 @LINUX
+def test_its_etc_has_what_programs_look_for_and_nothing_else(cage):
+    script = "ls /etc; getent hosts localhost; id -un; ls /etc/ssl; stat -c %a /etc /etc/hosts"
+
+    words = cage.sh(script).stdout.data.decode().split()
+    linked = cage.sh("/sbin/ldconfig -p | wc -l")
+
+    made = {"passwd", "group", "hosts", "resolv.conf", "nsswitch.conf"}
+    assert made <= set(words)
+    assert not {"shadow", "hostname", "ssh", "environment", "machine-id"} & set(words)
+    assert {"::1", "localhost", "agent", "755", "644"} <= set(words)
+    assert "private" not in words
+    assert int(linked.stdout.data.split()[0]) > 10
+
+
+@LINUX
+def test_a_network_has_the_names_of_this_machine(cage):
+    script = "cat /etc/hosts /etc/resolv.conf"
+
+    alone, open_to_all = cage.sh(script), cage.sh(script, network=True)
+
+    there = [Path("/etc", name) for name in ("hosts", "resolv.conf")]
+    assert open_to_all.stdout.data == b"".join(one.read_bytes() for one in there if one.exists())
+    assert alone.stdout.data == b"127.0.0.1 localhost\n::1 localhost\n"
+
+
+@LINUX
 def test_odd_words_arrive_as_they_are(cage):
     words = ("a b", "'\"$HOME", "", "-x", "--", "日本", "\udcff", "a\nb")
 

@@ -181,7 +181,7 @@ def test_with_the_network_a_container_has_one_of_its_own(client, image):
 
 
 def test_what_takes_too_long_is_gone_with_all_that_it_began(client, image):
-    seconds = "31.4159"
+    seconds = f"31.4{os.getpid()}"
     script = f"sleep {seconds} & (setsid sleep {seconds} &); trap '' TERM; sleep {seconds}; wait"
 
     async def timed_out():
@@ -199,7 +199,7 @@ def test_what_takes_too_long_is_gone_with_all_that_it_began(client, image):
 
 
 def test_what_ends_leaves_no_process_behind(client, image):
-    seconds = "27.1828"
+    seconds = f"27.1{os.getpid()}"
 
     async def ended():
         async with opened(client, image) as (sandbox, folders):
