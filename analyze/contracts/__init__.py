@@ -37,6 +37,7 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "stg_steps": ("raw_steps",),
         "stg_step_texts": ("raw_step_texts",),
         "int_steps": ("steps", "raw_steps"),
+        "int_answers": ("steps", "raw_steps"),
         "stg_recorded_results": ("raw_recorded_results",),
         "int_evaluations": ("evaluations", "raw_evaluations"),
         "int_checks": ("checks",),

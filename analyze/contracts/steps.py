@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from analyze.contracts.base import TRIAL_ORDER, Columns, raw_columns, view_row
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from analyze.contracts.base import (
+    GROUP_ORDER,
+    STARTED_AT,
+    TRIAL_ORDER,
+    Columns,
+    raw_columns,
+    view_row,
+)
+from analyze.contracts.models import TotalMillis, TotalTokens
 from analyze.contracts.trials import TRIAL, TRIAL_KEY
-from schemas.base import Tokens, Usd
+from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Tokens, Unit, Usd, UsdSum
 from schemas.run.step import Step, StepText
+
+Stop = Literal[
+    "provider", "harness", "limit", "refusal", "length", "empty", "verifier", "gave_up", "finished"
+]
 
 STEP: Columns = {
     **raw_columns("step_texts", StepText),
@@ -21,6 +38,9 @@ OWN_USAGE: Columns = {
     "cost_usd": (Usd | None, "Of one answer, in USD; null: unknown, or no answer."),
 }
 """Of one answer, whatever its trace counts along."""
+
+TotalBytes = Annotated[int, Field(ge=0), Unit("bytes")]
+"""A sum: what bounds one trial does not bound it."""
 
 STEP_ORDER = f"{TRIAL_ORDER}, step_no"
 
@@ -45,4 +65,192 @@ StepTextsRow = view_row(
     f"{TRIAL_KEY} step_no trajectory turn_no kind role tool is_error text text_truncated",
     TRIAL,
     STEP,
+)
+
+CALLS = "Calls of a tool."
+FAILED = "Calls whose result is an error."
+KNOWN = "Sum over answers that say it; null: none does."
+
+ToolCallsRow = view_row(
+    "int_tool_calls",
+    f"{TRIAL_ORDER}, step_no",
+    f"{TRIAL_KEY} trajectory step_no turn_no tool effect target_hash args_hash",
+    TRIAL,
+    STEP,
+    result_step_no=(Positive | None, "Step of its result; null: it had none."),
+    result_norm_hash=STEP["result_norm_hash"],
+    truncated=STEP["truncated"],
+    is_error=(bool | None, "Its result is an error; null: it had none."),
+    error_class=STEP["error_class"],
+    exit_code=STEP["exit_code"],
+    duration_ms=(Millis | None, "Wall time of the tool, in ms."),
+)
+
+TrajectoriesRow = view_row(
+    "trajectories",
+    f"{TRIAL_ORDER}, trajectory",
+    f"{TRIAL_KEY} trajectory",
+    TRIAL,
+    STEP,
+    parent=(str | None, "Trajectory of the agent that started this one; null: nobody did."),
+    n_below=(Count, "Trajectories of agents that this one started, and those they started."),
+    n_steps=(Positive, "Steps of this trajectory, copied ones included."),
+    n_turns=(Count, "Answers of the model."),
+    n_calls=(Count, CALLS),
+    n_errors=(Count, "Results that are an error."),
+    input_tokens=(TotalTokens | None, KNOWN),
+    output_tokens=(TotalTokens | None, KNOWN),
+    cost_usd=(UsdSum | None, f"In USD. {KNOWN}"),
+    input_tokens_with_below=(TotalTokens | None, "The same, with all trajectories below."),
+    output_tokens_with_below=(TotalTokens | None, "The same, with all trajectories below."),
+    cost_with_below_usd=(UsdSum | None, "In USD, with all trajectories below."),
+    started_at_ms=(EpochMillis | None, "First step, in ms since 1970-01-01 UTC."),
+    started_at=(datetime | None, STARTED_AT),
+    ended_at_ms=(EpochMillis | None, "Last step, in ms since 1970-01-01 UTC."),
+)
+
+ContextsRow = view_row(
+    "contexts",
+    f"{TRIAL_ORDER}, trajectory",
+    f"{TRIAL_KEY} trajectory",
+    TRIAL,
+    STEP,
+    n_answers=(Count, "Answers whose input tokens are known."),
+    first_input_tokens=(Tokens | None, "Of the first request, cached ones included."),
+    last_input_tokens=(Tokens | None, "Of the last request."),
+    peak_input_tokens=(Tokens | None, "Of the largest request."),
+    growth_per_answer=(
+        float | None,
+        "Mean growth from one request to the next; null: one or none.",
+    ),
+    input_tokens=(TotalTokens | None, "Of all requests."),
+    cached_share=(
+        float | None,
+        "Of the input of answers that tell their cached tokens, the share of those.",
+    ),
+    n_compactions=(Count, "Times that an agent made its context shorter."),
+    n_results=(Count, "Results of tools."),
+    n_truncated=(Count, "Those the model did not read whole."),
+    produced_bytes=(TotalBytes | None, "Of results whose shown bytes are known."),
+    shown_bytes=(TotalBytes | None, "Of those, what the model read."),
+)
+
+TrialTimesRow = view_row(
+    "trial_times",
+    TRIAL_ORDER,
+    TRIAL_KEY,
+    TRIAL,
+    total_ms=(TotalMillis | None, "From start to end of the trial, in ms; null: a clock was set."),
+    setup_ms=(TotalMillis | None, "To the first step that has a time, in ms."),
+    model_ms=(TotalMillis | None, "Answers of the model, in ms."),
+    tool_ms=(TotalMillis | None, "Tools, in ms; of the trial where it says so, else added up."),
+    retry_ms=(TotalMillis | None, "Failed requests, and waiting after them, in ms."),
+    idle_ms=(TotalMillis | None, "What is left of total_ms, in ms, at least 0."),
+)
+
+StopsRow = view_row(
+    "stops",
+    TRIAL_ORDER,
+    TRIAL_KEY,
+    TRIAL,
+    n_steps=(Positive, "Steps, copied ones included."),
+    stop=(Stop, "Why it ended: the first of these words that holds."),
+    stop_detail=(str | None, "Which limit, or what the record says of it; null: finished."),
+    passed=(bool | None, "The verdict; null when there is none."),
+)
+
+ProgressRow = view_row(
+    "progress",
+    TRIAL_ORDER,
+    TRIAL_KEY,
+    TRIAL,
+    n_calls=(Positive, CALLS),
+    n_errors=(Count, FAILED),
+    first_error_step_no=(Positive | None, "First result that is an error; null: none is."),
+    recovered_step_no=(
+        Positive | None,
+        "First result after it that is none, of another call; null: no recovery.",
+    ),
+    last_progress_step_no=(
+        Positive | None,
+        "Last result that is no error and had not come before with the same call.",
+    ),
+    n_calls_after_progress=(Count, "Calls after it; all of them where there was no progress."),
+    n_changes=(Count, "Calls that wrote and did not fail."),
+    last_change_step_no=(Positive | None, "Result of the last of them; null: none."),
+    n_changed_files=(Count, "Files they name."),
+    n_unread_files=(Count, "Files whose first known touch is a write: new ones, or not looked at."),
+    n_calls_after_change=(Count | None, "Calls after the last change; null: no change."),
+    is_checked_after_change=(
+        bool | None,
+        "A call that checks work came after the last change and had a result; null: no change.",
+    ),
+    tokens_after_change_share=(
+        Rate | None,
+        "Of all tokens, the share of answers after the last change.",
+    ),
+    cost_after_change_share=(Rate | None, "Of all known cost, the same."),
+    cost_after_change_usd=(UsdSum | None, "Cost of answers after the last change, in USD."),
+)
+
+LoopsRow = view_row(
+    "loops",
+    f"{TRIAL_ORDER}, first_step_no, trajectory, period",
+    f"{TRIAL_KEY} trajectory",
+    TRIAL,
+    STEP,
+    first_step_no=(Positive, "First call of the loop."),
+    last_step_no=(Positive, "Result of its last call."),
+    tool=(str, "Of its first call."),
+    period=(Positive, "Calls of one round: 1, 2 or 3."),
+    n_rounds=(Positive, "Whole rounds."),
+    n_calls=(Positive, "Calls in it, of a round that was not finished too."),
+    tool_ms=(TotalMillis | None, "Time of its calls, in ms."),
+    model_ms=(TotalMillis | None, "Time of the answers that made them, in ms."),
+    input_tokens=(TotalTokens | None, "Of those answers."),
+    output_tokens=(TotalTokens | None, "Of those answers."),
+    cost_usd=(UsdSum | None, "Of those answers, in USD."),
+)
+
+ToolErrorsRow = view_row(
+    "tool_errors",
+    f"{GROUP_ORDER}, tool nulls first",
+    "run_id provider model thinking_level model_id tool",
+    TRIAL,
+    STEP,
+    n_cases=(Positive, "Cases in which it was called."),
+    n_calls=(Positive, CALLS),
+    n_results=(Count, "Calls that had a result."),
+    n_errors=(Count, "Results that are an error."),
+    n_refused=(Count, "Of these, refused for now: `rate_limited` or `unavailable`."),
+    n_truncated=(Count, "Results that the model did not read whole."),
+    duration_ms=(TotalMillis | None, "Time of all calls, in ms; null: of none is it known."),
+    error_rate=(
+        Rate | None,
+        "Mean over cases, or clusters of them, of n_errors / n_results; null: no result.",
+    ),
+    error_rate_low=(Rate | None, "Lower limit of its 95 % interval; null below two cases."),
+    error_rate_high=(Rate | None, "Upper limit of its 95 % interval; null below two cases."),
+    effective_results=(float | None, "Independent results that would tell as much."),
+)
+
+ErrorSignaturesRow = view_row(
+    "error_signatures",
+    f"{GROUP_ORDER}, n_errors desc, tool nulls first, error_class nulls first, "
+    "signature nulls first",
+    "run_id provider model thinking_level model_id suite_id tool error_class",
+    TRIAL,
+    STEP,
+    signature=(
+        str | None,
+        "result_norm_hash of the results: equal without digits, times, paths and hexadecimal.",
+    ),
+    n_errors=(Positive, "Results that failed so."),
+    n_trials=(Positive, "Trials with such a result."),
+    n_cases=(Positive, "Cases with such a result."),
+    n_earlier_runs=(Count, "Earlier runs of the suite and the model that had it."),
+    first_run_id=(str, "First run of the suite and the model that had it."),
+    is_new=(bool | None, "No earlier run had it; null: there is none."),
+    example_record_no=(Positive, "Record of a trial with such a result."),
+    example_step_no=(Positive, "First such result of that trial: its text is in step_texts."),
 )

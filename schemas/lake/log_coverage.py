@@ -22,7 +22,7 @@ from schemas.run.layout import EVALUATIONS, LOG
 STEP_TABLES = ("step_texts", "steps")
 """Made of the traces of trials."""
 
-STEPS_VERSION = 1
+STEPS_VERSION = 2
 """Of how steps are made: those of runs that were brought in before it are made again."""
 
 TAIL_BYTES = 4_096

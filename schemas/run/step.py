@@ -25,7 +25,7 @@ StepKind = Literal[
     "message", "reasoning", "tool_call", "tool_result", "compaction", "limit", "error"
 ]
 
-Effect = Literal["read", "write", "check", "search", "run"]
+Effect = Literal["read", "write", "check", "search", "wait", "run"]
 
 UsageCached = Literal["inside", "beside"]
 
@@ -61,7 +61,7 @@ class Step(StepKey):
     call_id: str | None = Field(description="Joins a call and its result.")
     effect: Effect | None = Field(
         description="Of a call, by its tool and its command: `check` looks at work that was done, "
-        "`run` may do anything; null: not known."
+        "`wait` waits for something, `run` may do anything; null: not known."
     )
     target_hash: str | None = Field(
         description="Of the path of the file that a call reads or writes."

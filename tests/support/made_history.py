@@ -193,18 +193,39 @@ class MadeHistory:
         return meaning is not None and meaning.retryable
 
     def _steps(self, of, at_ms) -> None:
-        """Add a call that failed, its answer counted along, and the text of both."""
+        """Add what an agent did: a change, a call that fails again and again, another agent."""
+        number = of["record_no"]
         known = {"started_at_ms": at_ms, "ended_at_ms": at_ms + 3, "source": "a#0"}
         usage = {"usage_counts": "cumulative", "usage_cached": "beside", "cost_usd": 0.5}
-        made = (
-            known | usage | {"role": "assistant", "input_tokens": of["record_no"]},
-            known | {"kind": "tool_call", "tool": "df", "call_id": "1", "args_hash": "a" * 16},
-            known | {"kind": "tool_result", "tool": "df", "is_error": True, "exit_code": 2},
-            known | usage | {"role": "assistant", "input_tokens": 2 * of["record_no"]},
-        )
-        for number, fields in enumerate(made, 1):
-            self.rows["steps"].append(run_rows.step(of, number, **fields))
-            self.rows["step_texts"].append(run_rows.step_text(of, number))
+        answer = known | usage | {"role": "assistant", "duration_ms": 2}
+        below = {"trajectory": "main/looks", "turn_no": 1}
+        made = [
+            answer | {"input_tokens": number},
+            known
+            | {"kind": "tool_call", "tool": "edit", "effect": "write", "target_hash": "e" * 16},
+            known | {"kind": "tool_result", "tool": "edit", "duration_ms": 1},
+        ]
+        for turn in range(1, 2 + number % 4):
+            call = {"tool": "df", "call_id": "1", "args_hash": "a" * 16, "turn_no": turn}
+            failed = {"is_error": True, "exit_code": 2, "result_norm_hash": "b" * 16}
+            made += [
+                known | call | {"kind": "tool_call", "effect": "read"},
+                known | call | failed | {"kind": "tool_result", "error_class": "exit_code"},
+                answer | {"input_tokens": (turn + 1) * number, "turn_no": turn},
+            ]
+        made += [
+            known | {"kind": "compaction"},
+            answer | below | {"input_tokens": 5, "is_copied_context": number % 2 == 0},
+            known
+            | below
+            | {"kind": "tool_call", "tool": "test", "effect": "check", "call_id": "1"},
+            known | below | {"kind": "tool_result", "tool": "test", "call_id": "1"},
+        ]
+        if number % 5 == 0:
+            made.append(known | {"kind": "limit", "error_class": "max_turns"})
+        for step_no, fields in enumerate(made, 1):
+            self.rows["steps"].append(run_rows.step(of, step_no, **fields))
+            self.rows["step_texts"].append(run_rows.step_text(of, step_no))
 
     def _looks(self, trial, record_no, at_ms) -> None:
         """Look at a record twice, the second time with a check that was edited."""

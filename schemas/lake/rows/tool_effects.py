@@ -31,6 +31,8 @@ NAMES: Mapping[Effect, str] = {
     "write": "write_file write edit edit_file multiedit notebookedit create_file create "
     "str_replace insert replace apply_patch apply_diff delete_file move_file append_file",
     "search": "web_search websearch web_fetch webfetch fetch browser google_web_search",
+    "wait": "wait sleep poll wait_for bashoutput taskoutput agentoutput get_command_status "
+    "command_status check_task task_status",
 }
 
 EFFECTS: Mapping[str, Effect] = {
@@ -71,8 +73,13 @@ REDIRECTED = re.compile(r"(?<![<>=-])>{1,2}\s*[\w./~$\"'{-]")
 READERS = _words(
     "cat ls head tail grep egrep rg find wc stat file diff less more awk pwd echo printf tree sort "
     "uniq cut which type env printenv date whoami id uname df du ps cd true test jq column nl od "
-    "hexdump basename dirname realpath readlink sleep wait set export source"
+    "hexdump basename dirname realpath readlink set export source"
 )
+
+WAITERS = _words("sleep wait")
+
+POLLS = frozenset({"poll", "log", "wait"})
+"""What the argument `action` of a tool for processes says when it looks at one that goes on."""
 
 WRITERS = _words(
     "tee mv cp rm rmdir touch mkdir patch ln chmod chown dd truncate install unzip rsync"
@@ -93,7 +100,9 @@ PROGRAMS = _words(
 
 GIT_READS = _words("log status diff show blame branch grep ls-files rev-parse remote")
 
-RANK: Mapping[Effect, int] = {"read": 0, "search": 1, "run": 2, "check": 3, "write": 4}
+RANK: Mapping[Effect, int] = {
+    "read": 0, "search": 1, "wait": 2, "run": 3, "check": 4, "write": 5,
+}  # fmt: skip
 """Of several commands in one call the highest counts."""
 
 
@@ -106,6 +115,8 @@ def act_of(tool: str, arguments: object) -> Act:
     """
     name = tool.rpartition("__")[2].lower()
     given: Mapping[str, object] = arguments if isinstance(arguments, dict) else {}
+    if name == "process" and str(given.get("action")) in POLLS:
+        return Act("wait", None)
     if name in SHELLS:
         return Act(_of_shell(given), None)
     effect = EFFECTS.get(name)
@@ -154,6 +165,8 @@ def _effects(text: str) -> Iterator[Effect]:
             yield "check"
         elif word == "git":
             yield "read" if more and more[0] in GIT_READS else "write"
+        elif word in WAITERS:
+            yield "wait"
         elif word in READERS or word == "sed":
             yield "read"
         elif word in {"curl", "wget"}:

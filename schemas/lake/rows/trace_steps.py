@@ -44,9 +44,18 @@ TOKENS = (
 
 COST_SOURCES = frozenset({"provider", "computed"})
 
-BUSY = re.compile(r"\b429\b|too many requests|rate.?limit", re.IGNORECASE)
-DOWN = re.compile(r"\b503\b|service unavailable|overloaded", re.IGNORECASE)
+CODE = r"(?<![.\w])(?<!\w:)%s\b"
+"""The status of an answer, and no number of a line: `file.py:429`."""
+
+BUSY = re.compile(rf"{CODE % 429}|too many requests|rate.?limit", re.IGNORECASE)
+DOWN = re.compile(rf"{CODE % 503}|service unavailable|overloaded", re.IGNORECASE)
 """In what a tool says of its error: an attempt may be made again."""
+
+SAID_BUSY = re.compile(r"429[^\n]{0,9}too many requests|returned error: 429", re.IGNORECASE)
+SAID_DOWN = re.compile(
+    r"503[^\n]{0,9}service (?:temporarily )?unavailable|returned error: 503", re.IGNORECASE
+)
+"""The same of a command, whose output may speak of anything: in the words of HTTP and of curl."""
 
 MARKS = frozenset({"compaction", "limit", "error"})
 """Events of a runner that are steps under their own name."""
@@ -154,7 +163,7 @@ class TraceSteps:
             "tool_call", event, path, raw,
             tool=tool,
             call_id=call_id,
-            effect=act.effect,
+            effect="wait" if event.get("is_polling") is True else act.effect,
             target_hash=None if act.path is None else hash_of(act.path),
             args_hash=hash_of(raw),
             text_hash=None,
@@ -299,12 +308,14 @@ def _hash(raw: bytes) -> str:
 
 
 def _error_of(said: str, exit_code: int | None) -> str:
-    if exit_code not in {None, 0}:
-        return "exit_code"
     head = said[:1_000]
-    if BUSY.search(head):
+    is_command = exit_code not in {None, 0}
+    busy, down = (SAID_BUSY, SAID_DOWN) if is_command else (BUSY, DOWN)
+    if busy.search(head):
         return "rate_limited"
-    return "unavailable" if DOWN.search(head) else "tool_error"
+    if down.search(head):
+        return "unavailable"
+    return "exit_code" if is_command else "tool_error"
 
 
 def _number(value: object, least: int = 0, most: int = MAX_QUANTITY) -> int | None:
