@@ -111,6 +111,12 @@ def _bare(session: Session, table: str, columns: list[str]) -> str:
     return f"select {', '.join(looked)} from {table}"
 
 
+def size(runs_dir: Path) -> Callable[[], int]:
+    """Count the bytes of all texts of steps."""
+    session = open_session(runs_dir, sync=False)
+    return lambda: int(session.rows("select sum(strlen(text)) from stg_step_texts")[0][0])
+
+
 def sync(runs_dir: Path) -> Callable[[], int]:
     """Bring every run into the lake, and return how many rows that are."""
     from analyze.lake.sync import sync as bring  # noqa: PLC0415 - the other tasks do without
@@ -147,6 +153,7 @@ TASKS: dict[str, Callable[..., Callable[[], int]]] = {
     "stream": stream,
     "ask": ask,
     "scan": scan,
+    "size": size,
     "sync": sync,
     "parse": parse,
 }

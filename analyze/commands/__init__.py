@@ -29,7 +29,17 @@ class Command:
 
 
 PANELS = {
-    "Look": ("runs", "show", "steps", "report", "chart", "sql", "views", "open:open_database"),
+    "Look": (
+        "runs",
+        "show",
+        "steps",
+        "search",
+        "report",
+        "chart",
+        "sql",
+        "views",
+        "open:open_database",
+    ),
     "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route"),
     "Exchange": ("import:import_runs", "export", "migrate", "validate"),
     "Keep": ("sync", "summarize", "label", "alias"),

@@ -54,8 +54,8 @@ def steps_query(session: Session, asked: StepQuestion, *, whole: bool) -> str:
     run_id = resolve_run(session, asked.run)
     conditions, values = ["steps.run_id = ?"], [run_id]
     for condition, value in (
-        ("steps.case_id = ?", _case_of(session, run_id, asked.case)),
-        ("steps.model_id = ?", _model_of(session, run_id, asked.model)),
+        ("steps.case_id = ?", case_of(session, run_id, asked.case)),
+        ("steps.model_id = ?", model_of(session, run_id, asked.model)),
         ("steps.tool = ?", _tool_of(session, run_id, asked.tool)),
     ):
         if value is not None:
@@ -77,34 +77,47 @@ def steps_query(session: Session, asked: StepQuestion, *, whole: bool) -> str:
     return f"select {columns} from ({source}) as steps {condition} order by {order}"  # noqa: S608
 
 
-def _case_of(session: Session, run_id: str, case: str | None) -> str | None:
-    """Return the newest id of a case of a run, whichever of its ids is named."""
+def case_of(session: Session, run_id: str | None, case: str | None) -> str | None:
+    """Return the newest id of a case of a run, or of any, whichever of its ids is named.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
     if case is None:
         return None
-    rows = session.rows(
-        "select distinct suite_id, case_id from stg_plans where run_id = ?", [run_id]
-    )
+    rows = _planned(session, run_id, "suite_id, case_id")
     ids = read_ids(session)
-    for suite_id, case_id in sorted(rows):
+    for suite_id, case_id in rows:
         if case == case_id or case_id in ids.all_of(suite_id, case):
-            return str(case_id)
-    known = [case_id for _, case_id in rows]
-    what = f"run `{run_id}` has no case `{case}`"
-    raise unknown_name(what, case, known)
+            return case_id
+    where = "no run" if run_id is None else f"run `{run_id}`"
+    what = f"{where} {'has a case' if run_id is None else 'has no case'} `{case}`"
+    raise unknown_name(what, case, [case_id for _, case_id in rows])
 
 
-def _model_of(session: Session, run_id: str, model: str | None) -> str | None:
-    """Return the model_id of a model of a run."""
+def model_of(session: Session, run_id: str | None, model: str | None) -> str | None:
+    """Return the model_id of a model of a run, or of any.
+
+    Raises:
+        ConfigError: there is none; names the nearest.
+    """
     if model is None:
         return None
     wanted = model_for(session, model)
-    rows = session.rows("select distinct model_id, model from stg_plans where run_id = ?", [run_id])
-    for model_id, name in sorted(rows):
+    rows = _planned(session, run_id, "model_id, model")
+    for model_id, name in rows:
         if wanted in {model_id, name}:
-            return str(model_id)
-    known = [model_id for model_id, _ in rows]
-    what = f"run `{run_id}` did not ask model `{model}`"
-    raise unknown_name(what, model, known)
+            return model_id
+    where = "no run asked" if run_id is None else f"run `{run_id}` did not ask"
+    what = f"{where} model `{model}`"
+    raise unknown_name(what, model, [model_id for model_id, _ in rows])
+
+
+def _planned(session: Session, run_id: str | None, columns: str) -> list[tuple[str, str]]:
+    """Return two columns of the plans of a run, or of all."""
+    condition, values = ("", []) if run_id is None else ("where run_id = ?", [run_id])
+    query = f"select distinct {columns} from stg_plans {condition} order by all"  # noqa: S608
+    return [(str(one), str(other)) for one, other in session.rows(query, values)]
 
 
 def _tool_of(session: Session, run_id: str, tool: str | None) -> str | None:

@@ -10,6 +10,7 @@ from analyze.api import open_history
 from analyze.importers.sf_bench import import_sf_bench
 from schemas.run.result import Result, parse_line
 from tests.support.paths import ROOT
+from tests.support.run_builder import STARTED_AT_MS, RunBuilder
 from tests.support.run_rows import evaluation, line_of
 
 pytestmark = pytest.mark.docs
@@ -25,6 +26,26 @@ REPORT = {
     ],
 }  # fmt: skip
 """What the samples lack: a trial that is missing, and a score of another tool."""
+
+USAGE = {"input_tokens": 90, "output_tokens": 9, "cached_input_tokens": 40, "usage_counts": "delta"}
+SMALLER = {"e2e_ms": 30, "cost_usd": 0.25}
+
+
+def work(said):
+    """Return the events of an agent that fails with these words, goes round, and asks another."""
+    reply = ("runner", {"name": "provider_reply", "detail": {"usage": USAGE, **SMALLER}})
+    edit = {"call_id": "e", "tool_name": "edit_file", "raw_arguments": '{"path": "a.py"}'}
+    test = {"call_id": "t", "tool_name": "exec_shell", "raw_arguments": '{"command": "pytest"}'}
+    failed = {"call_id": "t", "status": "error", "exit_code": 1, "output": said}
+    below = {"trajectory": "main/other"}
+    return (
+        reply, ("tool_call", edit),
+        ("tool_result", {"call_id": "e", "status": "success", "output": "ok", "shown_bytes": 2}),
+        *(("tool_call", test), ("tool_result", failed), reply) * 3,
+        ("runner", {"name": "provider_reply", "detail": {"usage": USAGE, **SMALLER}, **below}),
+        ("tool_call", test | below), ("tool_result", failed | below), reply,
+        ("message", {"role": "assistant", "content": "Done."}),
+    )  # fmt: skip
 
 
 def evaluate(run_dir):
@@ -46,6 +67,11 @@ def history(tmp_path_factory):
     runs = tmp_path_factory.mktemp("cookbook") / "runs"
     shutil.copytree(ROOT / "data" / "samples" / "runs", runs, ignore=shutil.ignore_patterns("lake"))
     evaluate(runs / "night_01")
+    for number, said in enumerate(("one failed", "no such module")):
+        run = RunBuilder(runs, f"agents_{number}", started_at_ms=STARTED_AT_MS + number)
+        run.traced(run.plan("a"), *work(said))
+        run.traced(run.plan("b"), *work(said), passed=False)
+        run.write()
     report = runs.parent / "report.json"
     report.write_text(json.dumps(REPORT))
     import_sf_bench(report, runs)

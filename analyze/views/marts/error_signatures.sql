@@ -3,6 +3,24 @@
 -- same suite in which the same model called a tool; a way is new where none of them had it.
 with
 
+calls as (
+    select
+        run_id,
+        suite_id,
+        provider,
+        model,
+        thinking_level,
+        model_id,
+        case_id,
+        record_no,
+        tool,
+        is_error,
+        error_class,
+        result_norm_hash,
+        result_step_no
+    from int_tool_calls
+),
+
 errors as (
     select
         run_id,
@@ -18,7 +36,7 @@ errors as (
         count(distinct record_no) as n_trials,
         count(distinct case_id) as n_cases,
         min(record_no) as record_no
-    from int_tool_calls
+    from calls
     where is_error
     group by
         run_id,
@@ -41,7 +59,7 @@ examples as (
         calls.error_class,
         calls.result_norm_hash,
         min(calls.result_step_no) as step_no
-    from int_tool_calls as calls
+    from calls
     where calls.is_error
     group by
         calls.run_id,
@@ -59,7 +77,7 @@ active as (
         calls.provider,
         calls.model,
         calls.thinking_level
-    from int_tool_calls as calls
+    from calls
 ),
 
 placed as (

@@ -9,32 +9,54 @@ calls as (
     select
         *,
         result_step_no is not null and not is_error as is_done,
-        coalesce(tool, '') || ' ' || args_hash as asked,
-        case
-            when result_step_no is not null and not is_error
-                then row_number() over (
-                    partition by
-                        run_id, record_no, tool, args_hash, result_norm_hash,
-                        result_step_no is not null and not is_error
-                    order by step_no
-                )
-        end as time_no,
-        case
-            when result_step_no is not null and not is_error
-                and target_hash is not null
-                and effect in ('read', 'write')
-                then row_number() over (
-                    partition by
-                        run_id, record_no, target_hash,
-                        result_step_no is not null and not is_error,
-                        effect in ('read', 'write')
-                    order by step_no
-                )
-        end as touch_no
+        coalesce(tool, '') || ' ' || args_hash as asked
     from int_tool_calls
 ),
 
-counted as (
+new_results as (
+    select
+        run_id,
+        record_no,
+        min(result_step_no) as result_step_no
+    from calls
+    where is_done
+    group by run_id, record_no, tool, args_hash, result_norm_hash
+),
+
+progressed as (
+    select
+        run_id,
+        record_no,
+        max(result_step_no) as last_progress_step_no
+    from new_results
+    group by run_id, record_no
+),
+
+files as (
+    select
+        run_id,
+        record_no,
+        min(case when effect = 'read' then step_no end) as first_read_no,
+        min(case when effect = 'write' then step_no end) as first_write_no
+    from calls
+    where is_done and target_hash is not null and effect in ('read', 'write')
+    group by run_id, record_no, target_hash
+),
+
+changed as (
+    select
+        run_id,
+        record_no,
+        count(first_write_no) as n_changed_files,
+        count(
+            case when first_write_no < first_read_no then 1
+                when first_read_no is null then first_write_no end
+        ) as n_unread_files
+    from files
+    group by run_id, record_no
+),
+
+sums as (
     select
         run_id,
         suite_id,
@@ -49,12 +71,8 @@ counted as (
         count(case when is_error then 1 end) as n_errors,
         min(case when is_error then step_no end) as first_error_call_no,
         min(case when is_error then result_step_no end) as first_error_step_no,
-        max(case when time_no = 1 then result_step_no end) as last_progress_step_no,
         count(case when is_done and effect = 'write' then 1 end) as n_changes,
-        max(case when is_done and effect = 'write' then result_step_no end) as last_change_step_no,
-        count(distinct case when touch_no is not null and effect = 'write' then target_hash end)
-            as n_changed_files,
-        count(case when touch_no = 1 and effect = 'write' then 1 end) as n_unread_files
+        max(case when is_done and effect = 'write' then result_step_no end) as last_change_step_no
     from calls
     group by
         run_id,
@@ -66,6 +84,21 @@ counted as (
         case_id,
         repetition,
         record_no
+),
+
+counted as (
+    select
+        sums.*,
+        progressed.last_progress_step_no,
+        coalesce(changed.n_changed_files, 0) as n_changed_files,
+        coalesce(changed.n_unread_files, 0) as n_unread_files
+    from sums
+    left join progressed
+        on sums.run_id = progressed.run_id
+        and sums.record_no = progressed.record_no
+    left join changed
+        on sums.run_id = changed.run_id
+        and sums.record_no = changed.record_no
 ),
 
 later as (

@@ -54,6 +54,9 @@ MAX_SHARED_BYTES = 32 * 2**20
 MAX_SHARED_TRACES = 8 * 2**20
 """Compressed bytes of traces from which steps are made; a run with more has files of its own."""
 
+MAX_HELD_BYTES = 96 * 2**20
+"""Of rows that wait to be sealed with those of other runs."""
+
 EVERYWHERE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE})
 """Errors that say nothing about the folder in which they happen."""
 
@@ -86,21 +89,31 @@ class RunGroup:
             # What another process sealed before these locks were ours is known from here on.
             self._manifest.refresh()
             whole: dict[str, list[WholeRun]] = {}
+            n_bytes = 0
             for name in list(self._locks):
                 run = self._guarded(name, self._look_at)
                 if run is not None:
                     whole.setdefault(run.month, []).append(run)
-            for runs in whole.values():
-                others = self._replaced.keys() | self._read_again
-                self._seal([run for run in runs if run.run_id not in others])
-                self._seal_again([run for run in runs if run.run_id in self._read_again])
-                for run in runs:
-                    if run.run_id in self._replaced:
-                        self._seal_again([run])
+                    n_bytes += sum(rows.nbytes for rows in run.tables.values())
+                if n_bytes > MAX_HELD_BYTES:
+                    self._seal_months(whole)
+                    n_bytes = 0
+            self._seal_months(whole)
         finally:
             for handle in self._locks.values():
                 os.close(handle)
         return self._brought
+
+    def _seal_months(self, whole: dict[str, list[WholeRun]]) -> None:
+        """Seal runs that were read, by month; none is left."""
+        for runs in whole.values():
+            others = self._replaced.keys() | self._read_again
+            self._seal([run for run in runs if run.run_id not in others])
+            self._seal_again([run for run in runs if run.run_id in self._read_again])
+            for run in runs:
+                if run.run_id in self._replaced:
+                    self._seal_again([run])
+        whole.clear()
 
     def _seal_again(self, runs: list[WholeRun]) -> None:
         """Seal runs in the place of what the lake holds of them."""

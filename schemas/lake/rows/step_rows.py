@@ -28,7 +28,8 @@ ASKS_ONCE = "llm_probe"
 """The runner whose trials are one answer unless a tool was called."""
 
 MAX_CHUNK_BYTES = 4 * 2**20
-"""Of text that is Python objects at one moment."""
+MAX_CHUNK_ROWS = 4_000
+"""Of text, and steps, that are Python objects at one moment."""
 
 OF_RESULT = (*TRIAL_KEY, "record_no", "attempt")
 
@@ -72,7 +73,7 @@ class StepRows:
                     texts.append(
                         text_key | {"step_no": step_no, "text": text, "text_truncated": is_cut}
                     )
-                if n_bytes > MAX_CHUNK_BYTES:
+                if n_bytes > MAX_CHUNK_BYTES or len(rows) > MAX_CHUNK_ROWS:
                     _put(made, rows, texts)
                     rows, texts, n_bytes = [], [], 0
         _put(made, rows, texts)
