@@ -50,12 +50,15 @@ def sync_changes(runs_dir: Path, progress: Callable[[str], None]) -> None:
         progress(f"warning: {first}{more}")
 
 
-def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
+def sync_runs(
+    runs_dir: Path, names: Sequence[str] | None, *, with_text: bool | None = None
+) -> Synced:
     """Bring runs into the lake.
 
     Args:
         runs_dir: the folder that holds the runs.
         names: of their folders; by default every one that was not pruned.
+        with_text: texts of steps come in, from now on; None: as before.
 
     Raises:
         RunNotFound: there is no folder by one of the names.
@@ -65,6 +68,8 @@ def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
     _require_folder(runs_dir)
     only = [_folder(runs_dir, name) for name in names] if names else None
     with Progress() as progress, disk_errors(lake_of(runs_dir)):
+        if with_text is not None:
+            Lake(lake_of(runs_dir)).take_texts(taken=with_text)
 
         def report(n_done: int, n_bytes: int) -> None:
             if n_bytes:
@@ -73,8 +78,8 @@ def sync_runs(runs_dir: Path, names: Sequence[str] | None) -> Synced:
         return sync(runs_dir, only=only, progress=report)
 
 
-def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
-    """Remove the rows of runs from the lake and return how many there were.
+def prune_runs(runs_dir: Path, run_ids: Sequence[str], *, texts_alone: bool = False) -> int:
+    """Remove the rows of runs from the lake, or texts of steps alone; return how many there were.
 
     Raises:
         ConfigError: no run is named.
@@ -96,7 +101,7 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str]) -> int:
 
     def prune(_: list[Path]) -> int:
         with Lake.open(lake) as opened:
-            return opened.prune(run_ids)
+            return opened.prune(run_ids, texts_alone=texts_alone)
 
     with disk_errors(lake):
         return retry_while_moving(lake, prune, partial(settle, lake, writes=True))
@@ -154,10 +159,14 @@ def sync_text(synced: Synced, *, as_json: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def prune_text(n_rows: int, *, as_json: bool = False) -> str:
+def prune_text(n_rows: int, *, as_json: bool = False, texts_alone: bool = False) -> str:
     """Return what a prune did."""
     if as_json:
         return json.dumps({"n_rows_removed": n_rows}) + "\n"
+    if texts_alone:
+        return (
+            f"{counted(n_rows, 'text')} of steps removed from the lake; traces are as they were\n"
+        )
     return (
         f"{counted(n_rows, 'row')} removed from the lake; folders are as they were "
         "(`analyze sync RUN` brings one back)\n"

@@ -33,7 +33,14 @@ from schemas.lake.layout import (
     month_of,
     require_own_lake,
 )
-from schemas.lake.log_coverage import LakeLines, LakeLog, covered_until, holds, require_log
+from schemas.lake.log_coverage import (
+    NO_STEP_TEXTS,
+    LakeLines,
+    LakeLog,
+    covered_until,
+    holds,
+    require_log,
+)
 from schemas.lake.manifest import LakeChange, Manifest
 from schemas.lake.quarantine import SetAside, find_damaged, sentences, set_aside
 from schemas.lake.transaction import LakeBusy
@@ -126,10 +133,24 @@ class Lake(Manifest):
 
         return compact(self, now_ms)
 
-    def prune(self, run_ids: Collection[str]) -> int:
+    def take_texts(self, *, taken: bool) -> None:
+        """Let texts of steps in, or keep those of runs that are not in the lake yet out.
+
+        Raises:
+            OSError: the lake cannot be written.
+        """
+        path = self.folder / NO_STEP_TEXTS
+        if taken:
+            path.unlink(missing_ok=True)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
+    def prune(self, run_ids: Collection[str], *, texts_alone: bool = False) -> int:
         """Take the rows of runs out, and return how many there were.
 
-        Folders stay as they are. A run whose folder is there stays out until it is named.
+        Folders stay as they are. A run whose folder is there stays out until it is named; texts of
+        steps that are taken out alone stay out.
 
         Raises:
             LakeBusy: another process is rewriting files of the lake.
@@ -138,7 +159,7 @@ class Lake(Manifest):
         """
         from schemas.lake.mirror.load_group import take_out
 
-        return take_out(self, run_ids)
+        return take_out(self, run_ids, texts_alone=texts_alone)
 
     def label(self, run_id: str, labels: tuple[str, ...]) -> bool:
         """Set the labels of a run; return whether the lake knows it.

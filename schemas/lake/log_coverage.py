@@ -25,6 +25,9 @@ STEP_TABLES = ("step_texts", "steps")
 STEPS_VERSION = 2
 """Of how steps are made: those of runs that were brought in before it are made again."""
 
+NO_STEP_TEXTS = "manifest/no_step_texts"
+"""Is in a lake that takes no texts of steps."""
+
 TAIL_BYTES = 4_096
 """How much of the log before its end identifies a stretch: a whole line or more, with times."""
 

@@ -73,6 +73,8 @@ class MirroredRun(NamedTuple):
     """A file with rows of its results is gone, so their log is to be read from its start again."""
     steps_version: int = 0
     """How its steps were made (`STEPS_VERSION`); 0: before there were any."""
+    has_no_texts: bool = False
+    """Texts of its steps were taken out or never came in, and stay out."""
 
     @property
     def is_behind(self) -> bool:
@@ -288,9 +290,13 @@ class Manifest:
     def _robbed(self, gone: dict[str, LakeFile | None]) -> frozenset[str]:
         """Return the runs with parts in files that are gone, and in no other."""
         robbed = set()
+        bare = {seen.run_id for seen in self.runs.values() if seen.has_no_texts}
         for name, file in gone.items():
+            table = name.partition("/")[0]
             for part in file.parts if file is not None else ():
-                held = self.parts_of(name.partition("/")[0], part.run_id)
+                if table == "step_texts" and part.run_id in bare:
+                    continue
+                held = self.parts_of(table, part.run_id)
                 if all(part != other for _, other in held):
                     robbed.add(part.run_id)
         return frozenset(robbed)

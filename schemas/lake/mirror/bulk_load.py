@@ -91,7 +91,7 @@ class WholeRun:
         return NO_COVERAGE if log is None else self.logs[log].coverage
 
 
-def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
+def read_whole(run_dir: Path, *, imported: bool, with_text: bool = True) -> WholeRun:
     """Return all rows of a run; see `schemas.lake.read_whole`. The caller holds its lock."""
     results, lines = _read_log(run_dir, RESULT_TABLES)
     logs, seen = {RESULT_TABLES: results}, results.stat
@@ -99,7 +99,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     if imported and (run_dir / IMPORT_FILE).exists():
         from schemas.lake.rows.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
-        reader = ImportRows(import_record_of(run_dir), run_dir)
+        reader = ImportRows(import_record_of(run_dir), run_dir, with_text=with_text)
         rows, found = _rows(reader, lines)
         run_id, tables = run_dir.name, reader.head() | rows
         month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)
@@ -113,7 +113,7 @@ def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:
     else:
         config = config_of(run_dir)
         run_id, month = config.run_id, month_of(config.started_at_ms)
-        maker, head = planned_run(run_dir, config)
+        maker, head = planned_run(run_dir, config, with_text=with_text)
         rows, found = _rows(maker, lines)
         tables = head | rows
         logs[EVALUATION_TABLES], lines = _read_log(run_dir, EVALUATION_TABLES)

@@ -15,10 +15,11 @@ from pydantic import ValidationError
 
 from schemas.errors import BenchError, DamagedFile, counted, restore_command
 from schemas.io.own_files import refuse_other
-from schemas.lake.layout import LakeFile, Part
+from schemas.lake.layout import TABLE_NAMES, LakeFile, Part
 from schemas.lake.log_coverage import (
     EVALUATION_TABLES,
     LOG_OF_TABLE,
+    NO_STEP_TEXTS,
     RESULT_TABLES,
     STEPS_VERSION,
     LogTables,
@@ -175,7 +176,7 @@ class RunGroup:
         seen = _log_stat(folder)
         is_shared = _is_shared(folder, seen)
         if not held and (imported or is_shared):
-            return read_whole(folder, imported=imported)
+            return read_whole(folder, imported=imported, with_text=self._takes_texts(name))
         if imported:
             return self._look_again(folder, seen)
         known = self._manifest.runs.get(name)
@@ -186,11 +187,17 @@ class RunGroup:
         if (is_behind or (known and known.is_robbed)) and _is_held(folder, RESULT_TABLES, held):
             if is_shared and _is_held(folder, EVALUATION_TABLES, held):
                 self._read_again.add(name)
-                return read_whole(folder, imported=False)
+                return read_whole(folder, imported=False, with_text=self._takes_texts(name))
             prune(self._lake, [name], RESULT_TABLES.tables)
             self._manifest.refresh()
         self._follow(folder, seen)
         return None
+
+    def _takes_texts(self, name: str) -> bool:
+        """Return whether texts of a run's steps go into the lake."""
+        known = self._manifest.runs.get(name)
+        is_bare = known is not None and known.has_no_texts
+        return not is_bare and not (self._lake / NO_STEP_TEXTS).exists()
 
     def _lacks_steps(self, name: str) -> bool:
         """Return whether a run was brought in before there were the steps that there are now."""
@@ -205,7 +212,7 @@ class RunGroup:
         """Return an earlier tool's run anew when its log is another one than the lake holds."""
         name, log = folder.name, folder / LOG
         covered = covered_until(part for _, part in self._manifest.parts_of("results", name))
-        whole = read_whole(folder, imported=True)
+        whole = read_whole(folder, imported=True, with_text=self._takes_texts(name))
         is_shorter = covered.end > seen.size
         coverage = whole.results.coverage
         is_same = (covered.end, covered.tail) == (coverage.end, coverage.tail)
@@ -227,7 +234,11 @@ class RunGroup:
         name, log = folder.name, folder / LOG
         seen_looks = _log_stat(folder, EVALUATIONS)
         mirror = RunMirror(
-            folder, self._lake, lock=self._locks.pop(name), look=self._manifest.parts_of
+            folder,
+            self._lake,
+            lock=self._locks.pop(name),
+            look=self._manifest.parts_of,
+            with_text=self._takes_texts(name),
         )
         try:
             known = self._manifest.runs.get(name)
@@ -283,12 +294,17 @@ class RunGroup:
         self, name: str, seen: LogStat, problems: list[str], told: list[str], refused_as: str = ""
     ) -> None:
         self._brought.mirrored[name] = MirroredRun(
-            name, *seen, tuple(problems), refused_as=refused_as, steps_version=STEPS_VERSION
+            name,
+            *seen,
+            tuple(problems),
+            refused_as=refused_as,
+            steps_version=STEPS_VERSION,
+            has_no_texts=not self._takes_texts(name),
         )
         self._brought.problems += told
 
 
-def take_out(known: Manifest, run_ids: Collection[str]) -> int:
+def take_out(known: Manifest, run_ids: Collection[str], *, texts_alone: bool = False) -> int:
     """Remove the rows of runs and note that they stay out; see `schemas.lake.Lake.prune`."""
     runs_dir = known.folder.parent
     there = {name: log for name, log in run_folders(runs_dir) if name in run_ids}
@@ -297,9 +313,11 @@ def take_out(known: Manifest, run_ids: Collection[str]) -> int:
             folder = runs_dir / run_id
             handle = lock_run(folder, known.folder, outside=is_imported(folder))
             locks.callback(os.close, handle)
-        n_rows = prune(known.folder, run_ids)
+        n_rows = prune(known.folder, run_ids, ("step_texts",) if texts_alone else TABLE_NAMES)
         for run_id, log in there.items():
-            known.runs[run_id] = MirroredRun(run_id, *log, is_pruned=True)
+            seen = known.runs.get(run_id, MirroredRun(run_id, *log))
+            out = MirroredRun(run_id, *log, is_pruned=True)
+            known.runs[run_id] = seen._replace(has_no_texts=True) if texts_alone else out
         known.refresh()
         known.save()
     return n_rows

@@ -12,7 +12,7 @@ from pathlib import Path
 from schemas.errors import LogLost
 from schemas.lake.footer import parts_of
 from schemas.lake.layout import NO_COVERAGE, LakeFile, month_of, require_own_lake
-from schemas.lake.log_coverage import EVALUATION_TABLES, RESULT_TABLES
+from schemas.lake.log_coverage import EVALUATION_TABLES, NO_STEP_TEXTS, RESULT_TABLES
 from schemas.lake.mirror.log_mirror import LogMirror
 from schemas.lake.recover import Look, drop_older_layout, remove_cut_batches
 from schemas.lake.rows.lines import EvaluationRows, RunRows, planned_run
@@ -34,6 +34,7 @@ class RunMirror:
         is_growing: results are being written, so a log of them that is shorter than what the lake
             holds of it is refused; else it is left as it is, and so are the lake's rows.
         look: returns the parts of a run, for a caller who knows them; by default files are asked.
+        with_text: texts of steps go into the lake; by default as they did before.
         lock: a handle that holds the run's lock already.
 
     Raises:
@@ -50,15 +51,23 @@ class RunMirror:
         is_growing: bool = False,
         look: Look | None = None,
         lock: int | None = None,
+        with_text: bool | None = None,
     ) -> None:
         self._lock = lock_run(run_dir, lake, wait_s) if lock is None else lock
         try:
-            self._begin(run_dir, lake, is_growing, look)
+            self._begin(run_dir, lake, is_growing, look, with_text)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, run_dir: Path, lake: Path, is_growing: bool, look: Look | None) -> None:
+    def _begin(
+        self,
+        run_dir: Path,
+        lake: Path,
+        is_growing: bool,
+        look: Look | None,
+        with_text: bool | None,
+    ) -> None:
         """Find out how far the lake is, and put right what a crash may have left there."""
         config = config_of(run_dir)
         self.run_dir = run_dir
@@ -75,7 +84,12 @@ class RunMirror:
         done = remove_cut_batches(lake, config.run_id, log, is_growing=is_growing, look=known)
         self._results = LogMirror(run_dir, RESULT_TABLES, self._writer, done)
         self._evaluations = self._begin_evaluations(run_dir, known)
-        self._seal_plan(config)
+        if with_text is None:
+            is_bare = self._look("steps", config.run_id) and not self._look(
+                "step_texts", config.run_id
+            )
+            with_text = not is_bare and not (lake / NO_STEP_TEXTS).exists()
+        self._seal_plan(config, with_text=with_text)
         if done.end:
             self._rows.remember(self._results.sealed_rows("results", RECORD_KEY))
 
@@ -130,9 +144,9 @@ class RunMirror:
         """Give the lock back; rows that were not sealed are read again by the next mirror."""
         os.close(self._lock)
 
-    def _seal_plan(self, config: RunConfig) -> None:
+    def _seal_plan(self, config: RunConfig, *, with_text: bool) -> None:
         """Seal the plan and the run itself, as far as they are not in the lake."""
-        self._rows, head = planned_run(self.run_dir, config)
+        self._rows, head = planned_run(self.run_dir, config, with_text=with_text)
         self._looks = EvaluationRows(config.run_id, self._rows.planned)
         missing = {
             table: rows for table, rows in head.items() if not self._look(table, config.run_id)

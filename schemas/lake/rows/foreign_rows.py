@@ -290,8 +290,8 @@ def import_record_of(run_dir: Path) -> ImportRecord:
 class ImportRows(RunRows):
     """Makes rows of an imported run's lines, in the order of the log, and its plan."""
 
-    def __init__(self, record: ImportRecord, run_dir: Path) -> None:
-        super().__init__(record.run_id, (), StepRows(run_dir))
+    def __init__(self, record: ImportRecord, run_dir: Path, *, with_text: bool = True) -> None:
+        super().__init__(record.run_id, (), StepRows(run_dir, with_text=with_text))
         self._record = record
         self._plan: list[dict[str, Any]] = []
         self._judged: set[str] = set()

@@ -173,8 +173,15 @@ def plan_table(columns: Columns) -> pa.Table:
     return table_from(arrays_of(columns, TABLES["plans"]), TABLES["plans"])
 
 
-def planned_run(run_dir: Path, config: RunConfig) -> tuple[RunRows, dict[str, pa.Table]]:
+def planned_run(
+    run_dir: Path, config: RunConfig, *, with_text: bool = True
+) -> tuple[RunRows, dict[str, pa.Table]]:
     """Return what makes rows of a run's lines, and the rows of its plan and of the run itself.
+
+    Args:
+        run_dir: the run's folder.
+        config: of it.
+        with_text: texts of steps are made as well.
 
     Raises:
         LineError: a line of the plan is none.
@@ -184,4 +191,4 @@ def planned_run(run_dir: Path, config: RunConfig) -> tuple[RunRows, dict[str, pa
         plan = read_plan(file.readlines())
     trials = zip(plan["model_id"], plan["case_id"], plan["repetition"], strict=True)
     head = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
-    return RunRows(config.run_id, trials, StepRows(run_dir)), head
+    return RunRows(config.run_id, trials, StepRows(run_dir, with_text=with_text)), head

@@ -44,10 +44,12 @@ class StepRows:
 
     Args:
         run_dir: the run's folder.
+        with_text: their texts are made as well.
     """
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, *, with_text: bool = True) -> None:
         self._run_dir = run_dir
+        self._with_text = with_text
 
     def read(self, results: Columns) -> dict[str, pa.Table]:
         """Return the rows of both tables, as far as there are any.
@@ -68,7 +70,7 @@ class StepRows:
                 steps = steps_of(traces.events(reference), reference, models)
                 text_key = {name: key[name] for name in (*TRIAL_KEY, "record_no")}
                 rows += [row | key for row in steps.rows]
-                for step_no, text, is_cut in steps.texts:
+                for step_no, text, is_cut in steps.texts if self._with_text else ():
                     n_bytes += min(len(text), MAX_TEXT_BYTES)
                     texts.append(
                         text_key | {"step_no": step_no, "text": text, "text_truncated": is_cut}
