@@ -1,7 +1,7 @@
 -- One row per step of the record that counts of a trial, with tokens and cost of its own.
--- What is counted along a trajectory becomes the difference to the answer before; a count that falls
--- began again. Cached tokens become a part of the input. A step that was copied from an earlier
--- trajectory counts there, and costs nothing here.
+-- What is counted along a trajectory becomes the difference to the answer before that says it; a
+-- count that falls began again. Cached tokens become a part of the input. A step that was copied from
+-- an earlier trajectory counts there, and costs nothing here.
 with
 
 before as (
@@ -10,22 +10,22 @@ before as (
         record_no,
         step_no,
         lag(input_tokens) over (
-            partition by run_id, record_no, trajectory order by step_no
+            partition by run_id, record_no, trajectory, input_tokens is null order by step_no
         ) as input_tokens,
         lag(cached_input_tokens) over (
-            partition by run_id, record_no, trajectory order by step_no
+            partition by run_id, record_no, trajectory, cached_input_tokens is null order by step_no
         ) as cached_input_tokens,
         lag(cache_write_tokens) over (
-            partition by run_id, record_no, trajectory order by step_no
+            partition by run_id, record_no, trajectory, cache_write_tokens is null order by step_no
         ) as cache_write_tokens,
         lag(output_tokens) over (
-            partition by run_id, record_no, trajectory order by step_no
+            partition by run_id, record_no, trajectory, output_tokens is null order by step_no
         ) as output_tokens,
         lag(reasoning_tokens) over (
-            partition by run_id, record_no, trajectory order by step_no
+            partition by run_id, record_no, trajectory, reasoning_tokens is null order by step_no
         ) as reasoning_tokens,
         lag(cost_usd) over (
-            partition by run_id, record_no, trajectory order by step_no
+            partition by run_id, record_no, trajectory, cost_usd is null order by step_no
         ) as cost_usd
     from stg_steps
     where usage_counts = 'cumulative'
