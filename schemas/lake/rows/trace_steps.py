@@ -103,10 +103,12 @@ class TraceSteps:
         """By trajectory: kind of its last step, where that is part of an answer of the model."""
         self._calls: dict[str, str] = {}
         """Tools by call_id."""
-        self._replies: dict[str, Row] = {}
-        """By trajectory: facts of an answer whose message has not come yet."""
+        self._replies: dict[str, tuple[Mapping[str, Any], Row]] = {}
+        """By trajectory: event and facts of an answer whose message has not come yet."""
         self._final: Mapping[str, Any] | None = None
         self._has_answer = False
+        """Of the agent that was asked; those that it started answer to it."""
+        self._has_text = False
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take the next event in."""
@@ -117,10 +119,12 @@ class TraceSteps:
 
     def end(self) -> None:
         """Write down what is still open; a final output stands for messages that nobody noted."""
+        if self._final is not None:
+            is_answered = self._has_answer or MAIN in self._replies
+            if not is_answered or (not self._has_text and _text(self._final.get("content"))):
+                self._message({**self._final, "role": "assistant"}, MAIN)
         for path in list(self._replies):
             self._flush(path)
-        if self._final is not None and not self._has_answer:
-            self._message({**self._final, "role": "assistant"}, MAIN)
 
     def _message(self, event: Mapping[str, Any], path: str) -> None:
         role = _name(event.get("role"))
@@ -133,8 +137,10 @@ class TraceSteps:
             self._add("reasoning", event, path, text, role=role)
         else:
             self._begin_turn(path, "message")
-            self._has_answer |= bool(self._turns.get(path))
-            self._add("message", event, path, text, role=role, **self._replies.pop(path, {}))
+            if path == MAIN and self._turns.get(path):
+                self._has_answer, self._has_text = True, self._has_text or bool(text)
+            _, facts = self._replies.pop(path, (event, {}))
+            self._add("message", event, path, text, role=role, **facts)
 
     def _begin_turn(self, path: str, kind: str) -> None:
         """Count a turn where a part of an answer begins one, and no event of a reply says so."""
@@ -146,9 +152,10 @@ class TraceSteps:
 
     def _flush(self, path: str) -> None:
         """Write an answer down whose text never came."""
-        if (facts := self._replies.pop(path, None)) is not None:
-            self._has_answer = True
-            self._add("message", {}, path, "", role="assistant", **facts)
+        if path in self._replies:
+            event, facts = self._replies.pop(path)
+            self._has_answer |= path == MAIN
+            self._add("message", event, path, "", role="assistant", **facts)
 
     def _tool_call(self, event: Mapping[str, Any], path: str) -> None:
         self._flush(path)
@@ -212,7 +219,7 @@ class TraceSteps:
             self._flush(path)
             self._turns[path] = self._turns.get(path, 0) + 1
             self._said[path] = None
-            self._replies[path] = _reply(event, detail)
+            self._replies[path] = event, _reply(event, detail)
         elif name in {"provider_error", "retry_scheduled"}:
             self._flush(path)
             self._add(
@@ -280,14 +287,15 @@ def _reply(event: Mapping[str, Any], detail: Mapping[str, Any]) -> Row:
     given = detail.get("usage")
     usage: Mapping[str, Any] = given if isinstance(given, dict) else {}
     tokens = {name: _number(usage.get(name)) for name in TOKENS}
-    is_counted = any(one is not None for one in tokens.values())
-    cached, counts = _name(usage.get("usage_cached")), _name(usage.get("usage_counts"))
     cost, source = _usd(detail.get("cost_usd")), _name(detail.get("cost_source"))
+    has_tokens = any(one is not None for one in tokens.values())
+    is_counted = has_tokens or cost is not None
+    cached, counts = _name(usage.get("usage_cached")), _name(usage.get("usage_counts"))
     took, ended = _number(detail.get("e2e_ms")), _time(event.get("at_ms"))
     return {
         **tokens,
         "served_model": _name(detail.get("served_model")),
-        "usage_cached": cached if cached in {"inside", "beside"} and is_counted else None,
+        "usage_cached": cached if cached in {"inside", "beside"} and has_tokens else None,
         "usage_counts": counts if counts in {"delta", "cumulative"} and is_counted else None,
         "cost_usd": cost,
         "cost_source": source if cost is not None and source in COST_SOURCES else None,

@@ -92,6 +92,41 @@ def test_a_final_output_stands_for_an_answer_that_nobody_noted():
     assert alone.texts[1][1] == "It is."
 
 
+def test_a_final_output_is_the_text_of_a_reply_that_came_without_one():
+    final = "final_output", {"content": "It is."}
+    alone = made(said("Do.", "user"), reply(e2e_ms=3), final)
+    after_calls = made(reply(), call(), result(), reply(), final)
+    silent = made(reply(), call(), result(), reply(), ("final_output", {"content": ""}))
+
+    assert of(alone, "kind", "turn_no", "duration_ms", "produced_bytes")[1:] == [
+        ("message", 1, 3, 6)
+    ]
+    assert of(after_calls, "kind", "turn_no", "produced_bytes")[3:] == [("message", 2, 6)]
+    assert of(silent, "kind", "turn_no", "produced_bytes")[3:] == [("message", 2, 0)]
+
+
+def test_an_agent_that_another_one_started_does_not_answer_for_it():
+    inner = said("Found.")[1] | {"trajectory": "main/search"}
+    steps = made(("message", inner), ("final_output", {"content": "It is."}))
+
+    assert of(steps, "trajectory", "turn_no") == [("main/search", 1), ("main", 1)]
+
+
+def test_an_answer_of_calls_alone_says_where_its_reply_stood():
+    steps = made(("runner", reply()[1] | {"source": "agent-7.jsonl#12"}), call(), result())
+
+    assert [row["source"] for row in steps.rows] == [
+        "agent-7.jsonl#12", "artifacts/m.jsonl.zst#0", "artifacts/m.jsonl.zst#0",
+    ]  # fmt: skip
+
+
+def test_a_cost_is_counted_along_where_no_tokens_are_known():
+    usage = {"usage_cached": "inside", "usage_counts": "cumulative"}
+    (row,) = made(reply(cost_usd=0.5, usage=usage)).rows
+
+    assert (row["cost_usd"], row["usage_counts"], row["usage_cached"]) == (0.5, "cumulative", None)
+
+
 @pytest.mark.parametrize(
     ("fields", "error_class"),
     [
