@@ -89,11 +89,14 @@ def _with_newest_ids(sql: str) -> str:
 def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
     """Return an in-memory connection that fetches nothing and reads no variable of Python.
 
+    It draws no bar of progress, which would stand in front of an answer on standard output.
+
     Args:
         threads: of the engine; by default one a core.
     """
     connection = duckdb.connect(":memory:", config=SETTINGS)
     connection.execute("set parquet_metadata_cache = true").fetchall()
+    connection.execute("set enable_progress_bar = false").fetchall()
     if threads is not None:
         connection.execute(f"set threads = {threads:d}").fetchall()
     return connection

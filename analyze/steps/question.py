@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from analyze.aliases import read_ids
 from analyze.query.run_ref import model_for, resolve_run, unknown_name
 from analyze.sql.guard import bind
+from schemas.errors import ConfigError, Problem
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
@@ -48,9 +49,12 @@ def steps_query(session: Session, asked: StepQuestion, *, whole: bool) -> str:
 
     Raises:
         RunNotFound: there is no such run.
-        ConfigError: the run has no such case, model or tool; names the nearest.
+        ConfigError: the run has no such case, model or tool, of which it names the nearest; or the
+            condition is empty.
         QueryFailed: a value has no form in SQL.
     """
+    if asked.where is not None and not asked.where.strip():
+        raise ConfigError([Problem(None, "`--where` is empty; name a condition, or leave it out")])
     run_id = resolve_run(session, asked.run)
     conditions, values = ["steps.run_id = ?"], [run_id]
     for condition, value in (

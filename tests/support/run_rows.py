@@ -155,7 +155,7 @@ TOOL_EVENTS = (
     ("runner", {"name": "provider_reply", "detail": {"e2e_ms": 100}}),
     ("message", {"role": "assistant", "content": "It is half full."}),
 )  # fmt: skip
-"""Of a trial that calls a tool once, which fails: nine steps of every kind but a compaction."""
+"""Of a trial that calls a tool once, which fails: eight steps of every kind but a compaction."""
 
 
 STEP_OF = ("run_id", "model_id", "case_id", "repetition", "record_no")

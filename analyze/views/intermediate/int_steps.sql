@@ -1,8 +1,80 @@
 -- One row per step of the record that counts of a trial, with tokens and cost of its own.
--- What is counted along a trajectory becomes the difference to the answer before that says it; a
--- count that falls began again. Cached tokens become a part of the input. A step that was copied from
--- an earlier trajectory counts there, and costs nothing here.
+-- What is counted along a trajectory becomes the difference to the answer before that says it; where
+-- one of these counts falls, all began again. Cached tokens become a part of the input. A step that
+-- was copied from an earlier trajectory counts there, and costs nothing here.
 with
+
+along as (
+    select
+        run_id,
+        record_no,
+        trajectory,
+        step_no,
+        input_tokens,
+        cached_input_tokens,
+        cache_write_tokens,
+        output_tokens,
+        reasoning_tokens,
+        cast(round(cost_usd * 1e9) as bigint) as cost_nano_usd
+    from stg_steps
+    where usage_counts = 'cumulative'
+),
+
+fallen as (
+    select
+        run_id,
+        record_no,
+        trajectory,
+        step_no,
+        input_tokens,
+        cached_input_tokens,
+        cache_write_tokens,
+        output_tokens,
+        reasoning_tokens,
+        cost_nano_usd,
+        case
+            when
+                input_tokens < lag(input_tokens) over (
+                    partition by run_id, record_no, trajectory, input_tokens is null order by step_no
+                )
+                or cached_input_tokens < lag(cached_input_tokens) over (
+                    partition by run_id, record_no, trajectory, cached_input_tokens is null order by step_no
+                )
+                or cache_write_tokens < lag(cache_write_tokens) over (
+                    partition by run_id, record_no, trajectory, cache_write_tokens is null order by step_no
+                )
+                or output_tokens < lag(output_tokens) over (
+                    partition by run_id, record_no, trajectory, output_tokens is null order by step_no
+                )
+                or reasoning_tokens < lag(reasoning_tokens) over (
+                    partition by run_id, record_no, trajectory, reasoning_tokens is null order by step_no
+                )
+                or cost_nano_usd < lag(cost_nano_usd) over (
+                    partition by run_id, record_no, trajectory, cost_nano_usd is null order by step_no
+                )
+                then 1
+            else 0
+        end as falls
+    from along
+),
+
+spells as (
+    select
+        run_id,
+        record_no,
+        trajectory,
+        step_no,
+        input_tokens,
+        cached_input_tokens,
+        cache_write_tokens,
+        output_tokens,
+        reasoning_tokens,
+        cost_nano_usd,
+        sum(falls) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as spell
+    from fallen
+),
 
 before as (
     select
@@ -10,25 +82,24 @@ before as (
         record_no,
         step_no,
         lag(input_tokens) over (
-            partition by run_id, record_no, trajectory, input_tokens is null order by step_no
+            partition by run_id, record_no, trajectory, spell, input_tokens is null order by step_no
         ) as input_tokens,
         lag(cached_input_tokens) over (
-            partition by run_id, record_no, trajectory, cached_input_tokens is null order by step_no
+            partition by run_id, record_no, trajectory, spell, cached_input_tokens is null order by step_no
         ) as cached_input_tokens,
         lag(cache_write_tokens) over (
-            partition by run_id, record_no, trajectory, cache_write_tokens is null order by step_no
+            partition by run_id, record_no, trajectory, spell, cache_write_tokens is null order by step_no
         ) as cache_write_tokens,
         lag(output_tokens) over (
-            partition by run_id, record_no, trajectory, output_tokens is null order by step_no
+            partition by run_id, record_no, trajectory, spell, output_tokens is null order by step_no
         ) as output_tokens,
         lag(reasoning_tokens) over (
-            partition by run_id, record_no, trajectory, reasoning_tokens is null order by step_no
+            partition by run_id, record_no, trajectory, spell, reasoning_tokens is null order by step_no
         ) as reasoning_tokens,
-        lag(cost_usd) over (
-            partition by run_id, record_no, trajectory, cost_usd is null order by step_no
-        ) as cost_usd
-    from stg_steps
-    where usage_counts = 'cumulative'
+        lag(cost_nano_usd) over (
+            partition by run_id, record_no, trajectory, spell, cost_nano_usd is null order by step_no
+        ) as cost_nano_usd
+    from spells
 ),
 
 counted as (
@@ -64,40 +135,28 @@ counted as (
         steps.exit_code,
         case
             when steps.is_copied_context then null
-            when steps.usage_counts = 'cumulative' and steps.input_tokens >= before.input_tokens
-                then steps.input_tokens - before.input_tokens
-            else steps.input_tokens
+            else steps.input_tokens - coalesce(before.input_tokens, 0)
         end as input_tokens,
         case
             when steps.is_copied_context then null
-            when steps.usage_counts = 'cumulative' and steps.cached_input_tokens >= before.cached_input_tokens
-                then steps.cached_input_tokens - before.cached_input_tokens
-            else steps.cached_input_tokens
+            else steps.cached_input_tokens - coalesce(before.cached_input_tokens, 0)
         end as cached_input_tokens,
         case
             when steps.is_copied_context then null
-            when steps.usage_counts = 'cumulative' and steps.cache_write_tokens >= before.cache_write_tokens
-                then steps.cache_write_tokens - before.cache_write_tokens
-            else steps.cache_write_tokens
+            else steps.cache_write_tokens - coalesce(before.cache_write_tokens, 0)
         end as cache_write_tokens,
         case
             when steps.is_copied_context then null
-            when steps.usage_counts = 'cumulative' and steps.output_tokens >= before.output_tokens
-                then steps.output_tokens - before.output_tokens
-            else steps.output_tokens
+            else steps.output_tokens - coalesce(before.output_tokens, 0)
         end as output_tokens,
         case
             when steps.is_copied_context then null
-            when steps.usage_counts = 'cumulative' and steps.reasoning_tokens >= before.reasoning_tokens
-                then steps.reasoning_tokens - before.reasoning_tokens
-            else steps.reasoning_tokens
+            else steps.reasoning_tokens - coalesce(before.reasoning_tokens, 0)
         end as reasoning_tokens,
         case
             when steps.is_copied_context then null
-            when steps.usage_counts = 'cumulative' and steps.cost_usd >= before.cost_usd
-                then steps.cost_usd - before.cost_usd
-            else steps.cost_usd
-        end as cost_usd,
+            else cast(round(steps.cost_usd * 1e9) as bigint) - coalesce(before.cost_nano_usd, 0)
+        end as cost_nano_usd,
         steps.usage_cached,
         steps.cost_source,
         steps.started_at_ms,
@@ -156,7 +215,7 @@ select
     cache_write_tokens,
     output_tokens,
     reasoning_tokens,
-    cast(round(cost_usd * 1e9) as bigint) as cost_nano_usd,
+    cost_nano_usd,
     cost_source,
     started_at_ms,
     started_at,

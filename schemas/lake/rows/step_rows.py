@@ -19,17 +19,18 @@ from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file
 from schemas.lake.log_coverage import STEP_TABLES
 from schemas.lake.rows.tables import TABLES, Columns, arrays_of, table_from
-from schemas.lake.rows.trace_steps import steps_of
+from schemas.lake.rows.trace_steps import MAX_PART, steps_of
 from schemas.run.result import TRIAL_KEY
-from schemas.run.step import MAX_TEXT_BYTES
 from schemas.run.trace import MAX_TRACE_BYTES, REFERENCE, frame_content
 
 ASKS_ONCE = "llm_probe"
 """The runner whose trials are one answer unless a tool was called."""
 
 MAX_CHUNK_BYTES = 4 * 2**20
-MAX_CHUNK_ROWS = 4_000
-"""Of text, and steps, that are Python objects at one moment."""
+"""Of text that is Python objects at one moment."""
+
+MAX_OPEN = 16
+"""Files of traces that are open at one moment; a process may have few."""
 
 OF_RESULT = (*TRIAL_KEY, "record_no", "attempt")
 
@@ -61,23 +62,22 @@ class StepRows:
         rows: list[dict[str, Any]] = []
         texts: list[dict[str, Any]] = []
         n_bytes = 0
-        with contextlib.ExitStack() as files:
-            traces = _Traces(self._run_dir, files)
+        with contextlib.closing(_Traces(self._run_dir)) as traces:
             for place in _with_steps(results):
                 key = {name: results[name][place] for name in OF_RESULT}
                 models = results["requested_model"][place], results["served_model"][place]
                 reference = results["artifact_path"][place]
-                steps = steps_of(traces.events(reference), reference, models)
                 text_key = {name: key[name] for name in (*TRIAL_KEY, "record_no")}
-                rows += [row | key for row in steps.rows]
-                for step_no, text, is_cut in steps.texts if self._with_text else ():
-                    n_bytes += min(len(text), MAX_TEXT_BYTES)
-                    texts.append(
-                        text_key | {"step_no": step_no, "text": text, "text_truncated": is_cut}
-                    )
-                if n_bytes > MAX_CHUNK_BYTES or len(rows) > MAX_CHUNK_ROWS:
-                    _put(made, rows, texts)
-                    rows, texts, n_bytes = [], [], 0
+                for part in steps_of(traces.events(reference), reference, models):
+                    rows += [row | key for row in part.rows]
+                    for step_no, text, is_cut in part.texts if self._with_text else ():
+                        n_bytes += len(text)
+                        texts.append(
+                            text_key | {"step_no": step_no, "text": text, "text_truncated": is_cut}
+                        )
+                    if n_bytes > MAX_CHUNK_BYTES or len(rows) >= MAX_PART:
+                        _put(made, rows, texts)
+                        rows, texts, n_bytes = [], [], 0
         _put(made, rows, texts)
         return {table: pa.concat_tables(parts) for table, parts in made.items() if parts}
 
@@ -116,17 +116,16 @@ def _put(
 
 
 class _Traces:
-    """The traces of a run, each file of them opened once.
+    """The traces of a run, a file for each model, of which those read last are kept open.
 
     Args:
         run_dir: the run's folder.
-        files: closes what was opened.
     """
 
-    def __init__(self, run_dir: Path, files: contextlib.ExitStack) -> None:
+    def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
-        self._files = files
         self._opened: dict[str, BinaryIO | None] = {}
+        """The one that was read last is the last; None: it cannot be read."""
 
     def events(self, reference: str) -> list[Any]:
         """Return the events of a trace as they were written; none of one that cannot be read."""
@@ -143,11 +142,24 @@ class _Traces:
             return []
         return events if isinstance(events, list) else []
 
+    def close(self) -> None:
+        """Close what is open."""
+        while self._opened:
+            self._drop(next(iter(self._opened)))
+
     def _file(self, name: str) -> BinaryIO | None:
-        if name not in self._opened:
-            self._opened[name] = None
-            with contextlib.suppress(OSError, NotOwnFile):
-                if (self._run_dir / name).is_file():
-                    file = open_own_file(self._run_dir, name)
-                    self._opened[name] = self._files.enter_context(file)
-        return self._opened[name]
+        file = self._opened.pop(name) if name in self._opened else self._open(name)
+        self._opened[name] = file
+        if len(self._opened) > MAX_OPEN:
+            self._drop(next(iter(self._opened)))
+        return file
+
+    def _open(self, name: str) -> BinaryIO | None:
+        with contextlib.suppress(OSError, NotOwnFile):
+            if (self._run_dir / name).is_file():
+                return open_own_file(self._run_dir, name)
+        return None
+
+    def _drop(self, name: str) -> None:
+        if (file := self._opened.pop(name)) is not None:
+            file.close()

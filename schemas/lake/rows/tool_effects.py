@@ -57,7 +57,7 @@ COMMANDS = ("command", "cmd", "script", "code", "input")
 MAX_COMMAND = 4_096
 """Characters of a command that are looked at."""
 
-SEPARATOR = re.compile(r"[;&|\n({]+|\b(?:then|do|else)\b")
+SEPARATOR = re.compile(r"[;&|\n({`]+|\b(?:then|do|else)\b")
 """Between two commands of a line."""
 
 PREFIXES = _words("sudo time env nohup command exec ! if while until")
@@ -98,7 +98,18 @@ PROGRAMS = _words(
     "poetry uv bundle rake mix deno bun npx"
 )
 
-GIT_READS = _words("log status diff show blame branch grep ls-files rev-parse remote")
+GIT_READS = _words("log status diff show blame grep ls-files rev-parse")
+
+GIT_LISTS = frozenset({"branch", "remote"})
+"""Of which the flags that follow list only, and a name makes or changes something."""
+
+LISTING = _words("-a -r -v -vv -av --all --list --show-current --verbose show get-url")
+
+IN_PLACE = re.compile(r"--in-place|-[nErsuz]*i")
+"""Begins an argument by which `sed` writes."""
+
+STARTING = _words("-exec -execdir -ok -okdir")
+"""Arguments by which `find` starts a program."""
 
 RANK: Mapping[Effect, int] = {
     "read": 0, "search": 1, "wait": 2, "run": 3, "check": 4, "write": 5,
@@ -158,13 +169,18 @@ def _effects(text: str) -> Iterator[Effect]:
         word = words[at].strip("\"'`$)").rpartition("/")[2] if at < len(words) else ""
         if not word:
             continue
-        more = words[at + 1 : at + 4]
-        if word in WRITERS or (word == "sed" and any(one.startswith("-i") for one in more)):
+        rest = words[at + 1 :]
+        more = rest[:3]
+        if word in WRITERS or (word == "sed" and any(map(IN_PLACE.match, rest))):
+            yield "write"
+        elif word == "find" and not STARTING.isdisjoint(rest):
+            yield "run"
+        elif word == "find" and "-delete" in rest:
             yield "write"
         elif word in CHECKERS or (word in PROGRAMS and not CHECKS.isdisjoint(more)):
             yield "check"
         elif word == "git":
-            yield "read" if more and more[0] in GIT_READS else "write"
+            yield "read" if _git_reads(more) else "write"
         elif word in WAITERS:
             yield "wait"
         elif word in READERS or word == "sed":
@@ -173,3 +189,10 @@ def _effects(text: str) -> Iterator[Effect]:
             yield "search"
         else:
             yield "run"
+
+
+def _git_reads(words: list[str]) -> bool:
+    """Return whether a command of git, by its first words, changes nothing."""
+    if words and words[0] in GIT_LISTS:
+        return words[1:2] == [] or words[1] in LISTING
+    return bool(words) and words[0] in GIT_READS

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -28,6 +28,9 @@ EMPTY: Row = dict.fromkeys(Step.model_fields)
 MAX_TIME_MS = 2**53
 MAX_EXIT = 2**31
 MAX_USD = 1e6
+
+MAX_PART = 4_000
+"""Steps that are Python objects at one moment, some KB each."""
 
 SHORT = 256
 """Characters of a name that are kept."""
@@ -62,21 +65,35 @@ MARKS = frozenset({"compaction", "limit", "error"})
 
 
 def steps_of(
-    events: Sequence[object], source: str, models: tuple[str | None, str | None]
-) -> TraceSteps:
-    """Return the steps of a trace, in its order.
+    events: Sequence[object],
+    source: str,
+    models: tuple[str | None, str | None],
+    most: int = MAX_PART,
+) -> Iterator[Steps]:
+    """Yield the steps of a trace, in its order, a part at a time.
 
     Args:
         events: of the trace, as they were read.
         source: where it was read: file#offset.
         models: that was asked for, and that served the trial as its result says.
+        most: steps of a part.
     """
     known = [event for event in events if isinstance(event, dict)]
     steps = TraceSteps(source, models, has_replies=any(map(_is_reply, known)))
     for event in known:
         steps.take(event)
+        if len(steps.made.rows) >= most:
+            yield steps.hand_over()
     steps.end()
-    return steps
+    yield steps.hand_over()
+
+
+class Steps(NamedTuple):
+    """Rows of steps that follow each other, and their texts."""
+
+    rows: list[Row]
+    texts: list[tuple[int, str, bool]]
+    """Number of the step, its text, and whether that was cut."""
 
 
 class TraceSteps:
@@ -92,9 +109,9 @@ class TraceSteps:
     def __init__(
         self, source: str, models: tuple[str | None, str | None], *, has_replies: bool
     ) -> None:
-        self.rows: list[Row] = []
-        self.texts: list[tuple[int, str, bool]] = []
-        """Number of the step, its text, and whether that was cut."""
+        self.made = Steps([], [])
+        """Since the last part was handed over."""
+        self._n_steps = 0
         self._source = source
         self._requested, self._served = models
         self._has_replies = has_replies
@@ -125,6 +142,11 @@ class TraceSteps:
                 self._message({**self._final, "role": "assistant"}, MAIN)
         for path in list(self._replies):
             self._flush(path)
+
+    def hand_over(self) -> Steps:
+        """Return the steps since the last part."""
+        part, self.made = self.made, Steps([], [])
+        return part
 
     def _message(self, event: Mapping[str, Any], path: str) -> None:
         role = _name(event.get("role"))
@@ -218,7 +240,6 @@ class TraceSteps:
         if name == "provider_reply":
             self._flush(path)
             self._turns[path] = self._turns.get(path, 0) + 1
-            self._said[path] = None
             self._replies[path] = event, _reply(event, detail)
         elif name in {"provider_error", "retry_scheduled"}:
             self._flush(path)
@@ -244,10 +265,11 @@ class TraceSteps:
     def _add(self, kind: str, event: Mapping[str, Any], path: str, text: str, **facts: Any) -> None:
         at, ended = _time(event.get("at_ms")), _time(event.get("ended_at_ms"))
         size = len(text.encode())
+        self._n_steps += 1
         row = EMPTY.copy()
         row.update(
             trajectory=path,
-            step_no=len(self.rows) + 1,
+            step_no=self._n_steps,
             turn_no=self._turns.get(path, 0),
             kind=kind,
             requested_model=self._requested,
@@ -263,9 +285,9 @@ class TraceSteps:
         row.update(facts)
         if row["role"] == "assistant" and row["turn_no"] and row["served_model"] is None:
             row["served_model"] = self._served
-        self.rows.append(row)
+        self.made.rows.append(row)
         if text:
-            self.texts.append((row["step_no"], *cut(text, MAX_TEXT_BYTES)))
+            self.made.texts.append((self._n_steps, *cut(text, MAX_TEXT_BYTES)))
 
 
 READERS: Mapping[str, Callable[[TraceSteps, Mapping[str, Any], str], None]] = {

@@ -49,6 +49,14 @@ def test_raw_tables_exist_without_a_lake_in_the_declared_types(tmp_path):
         assert connection.execute("from raw_results").fetchall() == []
 
 
+def test_a_slow_query_writes_nothing_in_front_of_its_answer():
+    """The engine would draw a bar after two seconds; it is asked instead whether it may."""
+    with raw_tables.connect() as connection:
+        found = connection.execute("select current_setting('enable_progress_bar')").fetchall()
+
+    assert found == [(False,)]
+
+
 def test_quotes_and_wildcards_in_the_path_of_a_lake_do_no_harm(new_run, tmp_path):
     run = new_run("o'neill")
     run.runs_dir = tmp_path / "it's [a]*?"

@@ -105,6 +105,7 @@ def test_a_table_says_how_many_it_does_not_show(asked):
         (("--where", "true) limit 1; drop table steps; --"), "cannot be read"),
         (("--where", "(select count(*) from read_csv('/etc/passwd')) > 0"), "is not let through"),
         (("--where", "1 ="), "cannot be read"),
+        (("--where", " "), "`--where` is empty"),
         (("--json", "--format", "csv"), "exclude each other"),
     ],
     ids=str,

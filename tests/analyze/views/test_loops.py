@@ -23,7 +23,7 @@ def found():
     rows, labels = [], defaultdict(list)
     for number, (_, events, loops) in enumerate(made_kinds(7, N_TRACES), 1):
         key = {"run_id": "r", "model_id": "m", "case_id": "c", "repetition": 1, "attempt": 1}
-        steps = steps_of(events, "a#0", MODELS).rows
+        steps = [row for part in steps_of(events, "a#0", MODELS) for row in part.rows]
         rows += [row | key | {"record_no": number} for row in steps]
         for loop in loops:
             calls = [

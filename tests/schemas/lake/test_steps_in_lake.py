@@ -10,6 +10,7 @@ from schemas.lake import Lake, live_files
 from schemas.lake.manifest import MirroredRun
 from schemas.lake.mirror import log_mirror
 from schemas.lake.mirror.run_mirror import RunMirror
+from schemas.lake.rows import step_rows
 from tests.support.run_builder import RunBuilder
 from tests.support.run_rows import trace
 
@@ -213,3 +214,34 @@ def test_batches_end_where_traces_are_long(run, monkeypatch):
 
     assert len(live_files(run.lake, "steps")) > 1
     assert len(both(run.lake)[0]) == 20
+
+
+def test_many_steps_become_columns_before_all_are_there(run, tmp_path, monkeypatch):
+    run.mirror()
+    monkeypatch.setattr(step_rows, "MAX_PART", 3)
+    again = tmp_path / "again"
+    with closing(RunMirror(run.path, again)) as mirror:
+        mirror.step()
+        mirror.seal()
+
+    assert both(again) == both(run.lake)
+
+
+def test_a_run_of_many_models_needs_few_open_files(tmp_path, monkeypatch):
+    run = RunBuilder(tmp_path / "runs")
+    for number in range(2 * 8):
+        traced(run, run.plan(f"c{number // 8}", model_id=f"m{number % 8}"), *events_of())
+    handles = []
+    opened = step_rows.open_own_file
+
+    def counted(*args):
+        assert sum(not one.closed for one in handles) <= 3
+        handles.append(opened(*args))
+        return handles[-1]
+
+    monkeypatch.setattr(step_rows, "MAX_OPEN", 3)
+    monkeypatch.setattr(step_rows, "open_own_file", counted)
+    run.mirror()
+
+    assert len(both(run.lake)[0]) == 16 * 5
+    assert all(one.closed for one in handles)

@@ -15,7 +15,13 @@ from tests.support.run_rows import trace
 def made(*events):
     """Return the steps of events `(event_type, fields)`, which are 0.4 s apart."""
     written = trace("r", "m", "c", 1, *events)["trace"]
-    return steps_of(json.loads(json.dumps(written)), "artifacts/m.jsonl.zst#0", ("asked", "served"))
+    return whole(json.loads(json.dumps(written)), "artifacts/m.jsonl.zst#0", ("asked", "served"))
+
+
+def whole(*given):
+    """Return the steps of a trace that is one part."""
+    (steps,) = steps_of(*given)
+    return steps
 
 
 def reply(**detail):
@@ -237,7 +243,7 @@ def test_no_value_of_an_event_breaks_the_others(value):
 
 
 def test_events_that_are_none_are_no_steps():
-    assert steps_of([None, 5, "x", [], {}, {"event_type": "?"}], "a#0", (None, None)).rows == []
+    assert whole([None, 5, "x", [], {}, {"event_type": "?"}], "a#0", (None, None)).rows == []
 
 
 @pytest.mark.parametrize(
@@ -307,6 +313,19 @@ def test_no_text_takes_much_longer_than_another(part):
         ("git commit -m x", "write"),
         ("curl http://x", "search"),
         ("mkdir a && python a.py", "write"),
+        ("sed --in-place s/a/b/ f", "write"),
+        ("sed -Ei s/a/b/ f", "write"),
+        ("sed -e s/a/b/ -e s/c/d/ -i f", "write"),
+        ("sed -e s/a/i/ -n f", "read"),
+        ("find . -name '*.py'", "read"),
+        ("find . -name '*.pyc' -delete", "write"),
+        ("find . -exec touch x \\;", "run"),
+        ("git branch -a", "read"),
+        ("git branch -D old", "write"),
+        ("git branch", "read"),
+        ("git remote add o u", "write"),
+        ("git remote -v", "read"),
+        ("echo `rm x`", "write"),
         ("", None),
     ],
 )
