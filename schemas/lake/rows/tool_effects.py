@@ -57,8 +57,11 @@ COMMANDS = ("command", "cmd", "script", "code", "input")
 MAX_COMMAND = 4_096
 """Characters of a command that are looked at."""
 
-SEPARATOR = re.compile(r"[;&|\n({`]+|\b(?:then|do|else)\b")
+SEPARATOR = re.compile(r"[;&|\n(`]+|(?<![$\w]){+|\b(?:then|do|else)\b")
 """Between two commands of a line."""
+
+WORDS_OF_SHELL = _words("for in done fi esac case select } )")
+"""Begin or end what is no command."""
 
 PREFIXES = _words("sudo time env nohup command exec ! if while until")
 
@@ -73,7 +76,7 @@ REDIRECTED = re.compile(r"(?<![<>=-])>{1,2}\s*[\w./~$\"'{-]")
 READERS = _words(
     "cat ls head tail grep egrep rg find wc stat file diff less more awk pwd echo printf tree sort "
     "uniq cut which type env printenv date whoami id uname df du ps cd true test jq column nl od "
-    "hexdump basename dirname realpath readlink set export source"
+    "hexdump basename dirname realpath readlink set export"
 )
 
 WAITERS = _words("sleep wait")
@@ -105,8 +108,19 @@ GIT_LISTS = frozenset({"branch", "remote"})
 
 LISTING = _words("-a -r -v -vv -av --all --list --show-current --verbose show get-url")
 
-IN_PLACE = re.compile(r"--in-place|-[nErsuz]*i")
-"""Begins an argument by which `sed` writes."""
+INTO_FILE: Mapping[str, re.Pattern[str]] = {
+    "curl": re.compile(r"-[a-zA-Z]*[oO]|--output|--remote-name"),
+    "sort": re.compile(r"-o|--output"),
+    "sed": re.compile(r"--in-place|-[nErsuz]*i"),
+    "eslint": re.compile(r"--fix"),
+    "ruff": re.compile(r"--fix|format"),
+}
+"""Begins an argument by which a program writes a file."""
+
+INSTALLING = _words("install add sync")
+"""What follows a program that fetches others: what it may do besides is not known."""
+
+FORMATTING = _words("format fmt fix")
 
 STARTING = _words("-exec -execdir -ok -okdir")
 """Arguments by which `find` starts a program."""
@@ -167,11 +181,15 @@ def _effects(text: str) -> Iterator[Effect]:
         while at < len(words) and (words[at] in PREFIXES or ASSIGNMENT.match(words[at])):
             at += 1
         word = words[at].strip("\"'`$)").rpartition("/")[2] if at < len(words) else ""
-        if not word:
+        if not word or word in WORDS_OF_SHELL:
             continue
         rest = words[at + 1 :]
         more = rest[:3]
-        if word in WRITERS or (word == "sed" and any(map(IN_PLACE.match, rest))):
+        if word in WRITERS or (word in INTO_FILE and _writes(word, rest)):
+            yield "write"
+        elif word in PROGRAMS and not INSTALLING.isdisjoint(more):
+            yield "run"
+        elif word in PROGRAMS and not FORMATTING.isdisjoint(more):
             yield "write"
         elif word == "find" and not STARTING.isdisjoint(rest):
             yield "run"
@@ -185,10 +203,18 @@ def _effects(text: str) -> Iterator[Effect]:
             yield "wait"
         elif word in READERS or word == "sed":
             yield "read"
-        elif word in {"curl", "wget"}:
+        elif word == "wget":
+            is_shown = "-" in rest or any(one.endswith("O-") for one in rest)
+            yield "search" if is_shown else "write"
+        elif word == "curl":
             yield "search"
         else:
             yield "run"
+
+
+def _writes(program: str, words: list[str]) -> bool:
+    """Return whether a program writes a file, by its arguments."""
+    return any(map(INTO_FILE[program].match, words))
 
 
 def _git_reads(words: list[str]) -> bool:
