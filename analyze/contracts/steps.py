@@ -69,7 +69,7 @@ StepTextsRow = view_row(
 
 CALLS = "Calls of a tool."
 FAILED = "Calls whose result is an error."
-KNOWN = "Sum over answers that say it; null: none does."
+SPENT = "Sum over answers and failed requests that say it; null: none does."
 
 ToolCallsRow = view_row(
     "int_tool_calls",
@@ -95,18 +95,18 @@ TrajectoriesRow = view_row(
     parent=(str | None, "Trajectory of the agent that started this one; null: nobody did."),
     n_below=(Count, "Trajectories of agents that this one started, and those they started."),
     n_steps=(Positive, "Steps of this trajectory, copied ones included."),
-    n_turns=(Count, "Answers of the model."),
+    n_turns=(Count, "Answers of the model, copied ones not included."),
     n_calls=(Count, CALLS),
     n_errors=(Count, "Results that are an error."),
-    input_tokens=(TotalTokens | None, KNOWN),
-    output_tokens=(TotalTokens | None, KNOWN),
-    cost_usd=(UsdSum | None, f"In USD. {KNOWN}"),
+    input_tokens=(TotalTokens | None, SPENT),
+    output_tokens=(TotalTokens | None, SPENT),
+    cost_usd=(UsdSum | None, f"In USD. {SPENT}"),
     input_tokens_with_below=(TotalTokens | None, "The same, with all trajectories below."),
     output_tokens_with_below=(TotalTokens | None, "The same, with all trajectories below."),
     cost_with_below_usd=(UsdSum | None, "In USD, with all trajectories below."),
-    started_at_ms=(EpochMillis | None, "First step, in ms since 1970-01-01 UTC."),
+    started_at_ms=(EpochMillis | None, "Earliest step of its own, in ms since 1970-01-01 UTC."),
     started_at=(datetime | None, STARTED_AT),
-    ended_at_ms=(EpochMillis | None, "Last step, in ms since 1970-01-01 UTC."),
+    ended_at_ms=(EpochMillis | None, "Latest end of such a step, in ms since 1970-01-01 UTC."),
 )
 
 ContextsRow = view_row(
@@ -115,13 +115,13 @@ ContextsRow = view_row(
     f"{TRIAL_KEY} trajectory",
     TRIAL,
     STEP,
-    n_answers=(Count, "Answers whose input tokens are known."),
+    n_answers=(Count, "Answers whose input tokens are known, cut and failed ones included."),
     first_input_tokens=(Tokens | None, "Of the first request, cached ones included."),
     last_input_tokens=(Tokens | None, "Of the last request."),
     peak_input_tokens=(Tokens | None, "Of the largest request."),
     growth_per_answer=(
         float | None,
-        "Mean growth from one request to the next; null: one or none.",
+        "Mean growth from one request to the next, where it grew; null: never.",
     ),
     input_tokens=(TotalTokens | None, "Of all requests."),
     cached_share=(
@@ -141,11 +141,17 @@ TrialTimesRow = view_row(
     TRIAL_KEY,
     TRIAL,
     total_ms=(TotalMillis | None, "From start to end of the trial, in ms; null: a clock was set."),
-    setup_ms=(TotalMillis | None, "To the first step that has a time, in ms."),
+    setup_ms=(
+        TotalMillis | None,
+        "To the earliest step, in ms; null: none has a time, or a clock was set.",
+    ),
     model_ms=(TotalMillis | None, "Answers of the model, in ms."),
     tool_ms=(TotalMillis | None, "Tools, in ms; of the trial where it says so, else added up."),
     retry_ms=(TotalMillis | None, "Failed requests, and waiting after them, in ms."),
-    idle_ms=(TotalMillis | None, "What is left of total_ms, in ms, at least 0."),
+    idle_ms=(
+        TotalMillis | None,
+        "What is left of total_ms, in ms, at least 0; null: total_ms or model_ms is.",
+    ),
 )
 
 StopsRow = view_row(
@@ -155,7 +161,10 @@ StopsRow = view_row(
     TRIAL,
     n_steps=(Positive, "Steps, copied ones included."),
     stop=(Stop, "Why it ended: the first of these words that holds."),
-    stop_detail=(str | None, "Which limit, or what the record says of it; null: finished."),
+    stop_detail=(
+        str | None,
+        "Which limit, or what the record says of it; null: finished, or it has no name.",
+    ),
     passed=(bool | None, "The verdict; null when there is none."),
 )
 
@@ -169,7 +178,8 @@ ProgressRow = view_row(
     first_error_step_no=(Positive | None, "First result that is an error; null: none is."),
     recovered_step_no=(
         Positive | None,
-        "First result after it that is none, of another call; null: no recovery.",
+        "First result that is none, of a call made after it with another tool or other arguments; "
+        "null: no recovery.",
     ),
     last_progress_step_no=(
         Positive | None,
@@ -179,7 +189,10 @@ ProgressRow = view_row(
     n_changes=(Count, "Calls that wrote and did not fail."),
     last_change_step_no=(Positive | None, "Result of the last of them; null: none."),
     n_changed_files=(Count, "Files they name."),
-    n_unread_files=(Count, "Files whose first known touch is a write: new ones, or not looked at."),
+    n_unread_files=(
+        Count,
+        "Files whose first read or write that did not fail is a write: new ones, or not looked at.",
+    ),
     n_calls_after_change=(Count | None, "Calls after the last change; null: no change."),
     is_checked_after_change=(
         bool | None,
@@ -187,10 +200,13 @@ ProgressRow = view_row(
     ),
     tokens_after_change_share=(
         Rate | None,
-        "Of all tokens, the share of answers after the last change.",
+        "Of all known tokens, the share of answers after the last change, cut ones included.",
     ),
     cost_after_change_share=(Rate | None, "Of all known cost, the same."),
-    cost_after_change_usd=(UsdSum | None, "Cost of answers after the last change, in USD."),
+    cost_after_change_usd=(
+        UsdSum | None,
+        "Known cost of answers after the last change, in USD; null: none of them says it.",
+    ),
 )
 
 LoopsRow = view_row(
@@ -200,7 +216,7 @@ LoopsRow = view_row(
     TRIAL,
     STEP,
     first_step_no=(Positive, "First call of the loop."),
-    last_step_no=(Positive, "Result of its last call."),
+    last_step_no=(Positive, "Last result of its calls."),
     tool=(str, "Of its first call."),
     period=(Positive, "Calls of one round: 1, 2 or 3."),
     n_rounds=(Positive, "Whole rounds."),
@@ -223,15 +239,25 @@ ToolErrorsRow = view_row(
     n_results=(Count, "Calls that had a result."),
     n_errors=(Count, "Results that are an error."),
     n_refused=(Count, "Of these, refused for now: `rate_limited` or `unavailable`."),
+    n_exit_codes=(
+        Count,
+        "Of these, of commands that ended with another exit code than 0: a red test is one too.",
+    ),
     n_truncated=(Count, "Results that the model did not read whole."),
     duration_ms=(TotalMillis | None, "Time of all calls, in ms; null: of none is it known."),
     error_rate=(
         Rate | None,
         "Mean over cases, or clusters of them, of n_errors / n_results; null: no result.",
     ),
-    error_rate_low=(Rate | None, "Lower limit of its 95 % interval; null below two cases."),
-    error_rate_high=(Rate | None, "Upper limit of its 95 % interval; null below two cases."),
-    effective_results=(float | None, "Independent results that would tell as much."),
+    error_rate_low=(
+        Rate | None,
+        "Lower limit of its 95 % interval; null below two cases, or clusters, with a result.",
+    ),
+    error_rate_high=(Rate | None, "Upper limit of its 95 % interval; null where the lower is."),
+    effective_results=(
+        float | None,
+        "Independent results that would tell as much; null where the limits are.",
+    ),
 )
 
 ErrorSignaturesRow = view_row(
@@ -248,9 +274,12 @@ ErrorSignaturesRow = view_row(
     n_errors=(Positive, "Results that failed so."),
     n_trials=(Positive, "Trials with such a result."),
     n_cases=(Positive, "Cases with such a result."),
-    n_earlier_runs=(Count, "Earlier runs of the suite and the model that had it."),
-    first_run_id=(str, "First run of the suite and the model that had it."),
+    n_earlier_runs=(
+        Count,
+        "Earlier runs of the suite that had it with this model, under whatever local name.",
+    ),
+    first_run_id=(str, "First of all runs of the suite that had it with this model."),
     is_new=(bool | None, "No earlier run had it; null: there is none."),
-    example_record_no=(Positive, "Record of a trial with such a result."),
+    example_record_no=(Positive, "First record with such a result."),
     example_step_no=(Positive, "First such result of that trial: its text is in step_texts."),
 )

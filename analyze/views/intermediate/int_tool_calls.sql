@@ -1,7 +1,8 @@
 -- One row per call of a tool in the record that counts of a trial, with the result it had.
--- A call and its result name each other by call_id. Where an id comes again, a result belongs to the
--- last call before it; a call without an id has the result that follows at once. What was copied
--- from an earlier trajectory happened there and is left out.
+-- A call and its result name each other by call_id, within their trajectory. Where an id comes again,
+-- a result belongs to the last call before it; a call without an id has the result without one that
+-- is the next step of the trial. What was copied from an earlier trajectory happened there and is left
+-- out, as are trials whose answer was taken from an older run.
 with
 
 paired as (
@@ -63,4 +64,4 @@ from paired
 inner join trials
     on paired.run_id = trials.run_id
     and paired.record_no = trials.record_no
-where paired.kind = 'tool_call'
+where paired.kind = 'tool_call' and trials.is_measured

@@ -1,5 +1,6 @@
--- One row per trajectory of a trial of which requests are known in tokens, or that called a tool.
--- How its context grew from answer to answer, what of it came from a cache, what was cut away.
+-- One row per trajectory of a trial that has steps of its own, not only copied ones.
+-- How its context grew from answer to answer, what of it came from a cache, what was cut away. A
+-- request that failed and was counted all the same is one of its requests.
 with
 
 placed as (
@@ -10,7 +11,10 @@ placed as (
         ) as answer_no,
         row_number() over (
             partition by run_id, record_no, trajectory order by step_no desc
-        ) as from_last
+        ) as from_last,
+        lag(input_tokens) over (
+            partition by run_id, record_no, trajectory order by step_no
+        ) as input_tokens_before
     from int_answers
     where input_tokens is not null
 ),
@@ -24,6 +28,14 @@ asked as (
         max(case when answer_no = 1 then input_tokens end) as first_input_tokens,
         max(case when from_last = 1 then input_tokens end) as last_input_tokens,
         max(input_tokens) as peak_input_tokens,
+        cast(
+            sum(
+                case
+                    when input_tokens > input_tokens_before then input_tokens - input_tokens_before
+                end
+            ) as bigint
+        ) as grown_tokens,
+        count(case when input_tokens > input_tokens_before then 1 end) as n_grown,
         cast(sum(input_tokens) as bigint) as input_tokens,
         cast(sum(case when cached_input_tokens is not null then input_tokens end) as bigint)
             as input_tokens_of_known,
@@ -54,7 +66,7 @@ looked as (
     inner join trials
         on steps.run_id = trials.run_id
         and steps.record_no = trials.record_no
-    where not steps.is_copied_context
+    where not steps.is_copied_context and trials.is_measured
     group by steps.run_id, steps.record_no, steps.trajectory
 )
 
@@ -73,8 +85,7 @@ select
     asked.first_input_tokens,
     asked.last_input_tokens,
     asked.peak_input_tokens,
-    cast(asked.last_input_tokens - asked.first_input_tokens as double) / nullif(asked.n_answers - 1, 0)
-        as growth_per_answer,
+    cast(asked.grown_tokens as double) / nullif(asked.n_grown, 0) as growth_per_answer,
     asked.input_tokens,
     cast(asked.cached_input_tokens as double) / nullif(asked.input_tokens_of_known, 0) as cached_share,
     looked.n_compactions,

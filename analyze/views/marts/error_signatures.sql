@@ -1,6 +1,7 @@
 -- One row per model of a run, tool and way in which its calls failed.
 -- Results are told apart without digits, times, paths and hexadecimal. Earlier runs are those of the
--- same suite in which the same model called a tool; a way is new where none of them had it.
+-- same suite in which the same model called a tool, by its model string and thinking level, whatever
+-- its local name; a way is new where none of them had it.
 with
 
 calls as (

@@ -2,7 +2,8 @@
 -- A cycle of one call from three rounds on, of two calls from two rounds on, of three calls from
 -- three rounds on. Results are compared without digits, times, paths and hexadecimal. Calls that were
 -- refused for now (429, 503) and those that wait for something are passed over; a call without a
--- result ends a loop.
+-- result, or whose tool or result is not known, ends a loop. Time, tokens and cost are of the answers
+-- that made its calls.
 with
 
 acts as (
@@ -103,8 +104,8 @@ found as (
         acts.trajectory,
         min(acts.step_no) as first_step_no,
         max(acts.end_step_no) as last_step_no,
-        min(acts.turn_no) as first_turn_no,
-        max(acts.turn_no) as last_turn_no,
+        cycles.first_place,
+        cycles.last_place,
         min(case when acts.place = cycles.first_place then acts.tool end) as tool,
         cycles.period,
         cycles.n_rounds,
@@ -131,28 +132,46 @@ found as (
         acts.trajectory,
         cycles.period,
         cycles.n_rounds,
-        cycles.first_place
+        cycles.first_place,
+        cycles.last_place
 ),
 
-spent as (
-    select
+turns as (
+    select distinct
         found.run_id,
         found.record_no,
         found.trajectory,
         found.period,
         found.first_step_no,
+        acts.turn_no
+    from found
+    inner join acts
+        on found.run_id = acts.run_id
+        and found.record_no = acts.record_no
+        and found.trajectory = acts.trajectory
+        and found.first_place <= acts.place
+        and found.last_place >= acts.place
+),
+
+spent as (
+    select
+        turns.run_id,
+        turns.record_no,
+        turns.trajectory,
+        turns.period,
+        turns.first_step_no,
         cast(sum(answers.input_tokens) as bigint) as input_tokens,
         cast(sum(answers.output_tokens) as bigint) as output_tokens,
         cast(sum(answers.cost_nano_usd) as bigint) as cost_nano_usd,
         cast(sum(answers.duration_ms) as bigint) as model_ms
-    from found
+    from turns
     inner join int_answers as answers
-        on found.run_id = answers.run_id
-        and found.record_no = answers.record_no
-        and found.trajectory = answers.trajectory
-        and found.first_turn_no <= answers.turn_no
-        and found.last_turn_no >= answers.turn_no
-    group by found.run_id, found.record_no, found.trajectory, found.period, found.first_step_no
+        on turns.run_id = answers.run_id
+        and turns.record_no = answers.record_no
+        and turns.trajectory = answers.trajectory
+        and turns.turn_no = answers.turn_no
+    where answers.kind = 'message'
+    group by turns.run_id, turns.record_no, turns.trajectory, turns.period, turns.first_step_no
 )
 
 select

@@ -69,7 +69,6 @@ sums as (
         record_no,
         count(*) as n_calls,
         count(case when is_error then 1 end) as n_errors,
-        min(case when is_error then step_no end) as first_error_call_no,
         min(case when is_error then result_step_no end) as first_error_step_no,
         count(case when is_done and effect = 'write' then 1 end) as n_changes,
         max(case when is_done and effect = 'write' then result_step_no end) as last_change_step_no
@@ -132,7 +131,7 @@ later as (
     left join calls as failed
         on counted.run_id = failed.run_id
         and counted.record_no = failed.record_no
-        and counted.first_error_call_no = failed.step_no
+        and counted.first_error_step_no = failed.result_step_no
     group by calls.run_id, calls.record_no
 ),
 
@@ -159,7 +158,10 @@ spent as (
                     when answers.cost_nano_usd is not null then 0
                 end
             ) as bigint
-        ) as cost_nano_usd_after
+        ) as cost_nano_usd_after,
+        count(case when answers.step_no > counted.last_change_step_no then 1 end) as n_after,
+        count(case when answers.step_no > counted.last_change_step_no then answers.cost_nano_usd end)
+            as n_costs_after
     from int_answers as answers
     inner join counted
         on answers.run_id = counted.run_id
@@ -197,8 +199,10 @@ select
         when counted.n_changes > 0
             then cast(spent.cost_nano_usd_after as double) / nullif(spent.cost_nano_usd, 0)
     end as cost_after_change_share,
-    case when counted.n_changes > 0 then cast(spent.cost_nano_usd_after as double) / 1e9 end
-        as cost_after_change_usd
+    case
+        when counted.n_changes > 0 and (spent.n_after = 0 or spent.n_costs_after > 0)
+            then cast(spent.cost_nano_usd_after as double) / 1e9
+    end as cost_after_change_usd
 from counted
 left join later
     on counted.run_id = later.run_id

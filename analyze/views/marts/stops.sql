@@ -1,8 +1,8 @@
 -- One row per trial that has steps: why it ended.
 -- The first that holds, in the order of the words: `provider` (it was not served, or the way there
--- broke), `harness` (our own, or the machine's), `limit`, `refusal`, `length` (the answer was cut),
--- `empty`, `verifier` (what was to judge it could not), `gave_up` (it ended by itself and its last
--- call had failed), `finished`.
+-- broke), `harness` (our own, the machine's, a setting's, or a failure that nobody knows), `limit`,
+-- `refusal`, `length` (the answer was cut), `empty`, `verifier` (what was to judge it could not),
+-- `gave_up` (it ended by itself, its last call had failed, and it did not pass), `finished`.
 with
 
 marked as (
@@ -10,12 +10,19 @@ marked as (
         steps.run_id,
         steps.record_no,
         count(*) as n_steps,
-        max(case when steps.kind = 'limit' and steps.trajectory = 'main' then steps.step_no end)
-            as limit_step_no
+        max(
+            case
+                when steps.kind = 'limit'
+                    and steps.trajectory = 'main'
+                    and not steps.is_copied_context
+                    then steps.step_no
+            end
+        ) as limit_step_no
     from stg_steps as steps
     inner join trials
         on steps.run_id = trials.run_id
         and steps.record_no = trials.record_no
+    where trials.is_measured
     group by steps.run_id, steps.record_no
 ),
 
@@ -66,7 +73,8 @@ sorted as (
         trials.repetition,
         trials.record_no,
         marked.n_steps,
-        trials.failure_type,
+        marked.limit_step_no,
+        failures.failure_type,
         trials.finish_reason,
         trials.passed,
         limited.limit_name,
@@ -105,13 +113,15 @@ named as (
         *,
         case
             when ended_by in ('provider', 'harness') then ended_by
-            when ended_by in ('max_turns_exceeded', 'timeout') or limit_name is not null then 'limit'
+            when ended_by in ('max_turns_exceeded', 'timeout') or limit_step_no is not null then 'limit'
             when finish_reason in ('refusal', 'content_filter') then 'refusal'
-            when ended_by = 'output_truncated' or finish_reason in ('length', 'max_tokens')
+            when ended_by = 'output_truncated' or finish_reason in (
+                'length', 'max_tokens', 'model_context_window_exceeded'
+            )
                 then 'length'
             when ended_by = 'empty_response' then 'empty'
             when is_unjudged then 'verifier'
-            when is_call_failed then 'gave_up'
+            when is_call_failed and passed is distinct from true then 'gave_up'
             else 'finished'
         end as stop
     from sorted
@@ -130,7 +140,8 @@ select
     n_steps,
     stop,
     case
-        when stop = 'limit' then coalesce(limit_name, said)
+        when stop = 'limit' then coalesce(limit_name, failure_type)
+        when stop = 'refusal' then finish_reason
         when stop = 'gave_up' then call_error
         when stop = 'verifier' then 'checks_errored'
         when stop <> 'finished' then said

@@ -20,6 +20,7 @@ unit_counts as (
         count(calls.is_error) as n_results,
         count(case when calls.is_error then 1 end) as n_errors,
         count(case when calls.error_class in ('rate_limited', 'unavailable') then 1 end) as n_refused,
+        count(case when calls.error_class = 'exit_code' then 1 end) as n_exit_codes,
         count(case when calls.truncated then 1 end) as n_truncated,
         cast(sum(calls.duration_ms) as bigint) as duration_ms
     from int_tool_calls as calls
@@ -61,6 +62,7 @@ counted as (
         cast(sum(n_results) as bigint) as n_results,
         cast(sum(n_errors) as bigint) as n_errors,
         cast(sum(n_refused) as bigint) as n_refused,
+        cast(sum(n_exit_codes) as bigint) as n_exit_codes,
         cast(sum(n_truncated) as bigint) as n_truncated,
         cast(sum(duration_ms) as bigint) as duration_ms,
         -- whole numbers, so that no order of rows changes a digit
@@ -139,6 +141,7 @@ select
     counted.n_results,
     counted.n_errors,
     counted.n_refused,
+    counted.n_exit_codes,
     counted.n_truncated,
     counted.duration_ms,
     counted.error_rate,

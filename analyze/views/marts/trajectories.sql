@@ -1,5 +1,6 @@
 -- One row per trajectory of a trial: what an agent did and cost, with and without those it started.
--- Tokens and costs are of answers that were not copied from an earlier trajectory.
+-- Tokens and costs are of answers and of failed requests that say theirs, but for those that were
+-- copied from an earlier trajectory.
 with
 
 counted as (
@@ -8,16 +9,23 @@ counted as (
         record_no,
         trajectory,
         count(*) as n_steps,
-        max(turn_no) as n_turns,
+        count(
+            distinct case
+                when turn_no > 0
+                    and not is_copied_context
+                    and (role = 'assistant' or kind in ('reasoning', 'tool_call'))
+                    then turn_no
+            end
+        ) as n_turns,
         count(case when kind = 'tool_call' and not is_copied_context then 1 end) as n_calls,
         count(case when kind = 'tool_result' and is_error and not is_copied_context then 1 end)
             as n_errors,
         cast(sum(input_tokens) as bigint) as input_tokens,
         cast(sum(output_tokens) as bigint) as output_tokens,
         cast(sum(cost_nano_usd) as bigint) as cost_nano_usd,
-        min(started_at_ms) as started_at_ms,
-        min(started_at) as started_at,
-        max(ended_at_ms) as ended_at_ms
+        min(case when not is_copied_context then started_at_ms end) as started_at_ms,
+        min(case when not is_copied_context then started_at end) as started_at,
+        max(case when not is_copied_context then ended_at_ms end) as ended_at_ms
     from int_steps
     group by run_id, record_no, trajectory
 ),
@@ -71,6 +79,7 @@ from counted
 inner join trials
     on counted.run_id = trials.run_id
     and counted.record_no = trials.record_no
+    and trials.is_measured
 inner join added
     on counted.run_id = added.run_id
     and counted.record_no = added.record_no

@@ -8,19 +8,23 @@ parts as (
     select
         run_id,
         record_no,
-        min(started_at_ms) as first_at_ms,
-        cast(sum(case when kind = 'message' then duration_ms end) as bigint) as model_ms,
-        cast(sum(case when kind = 'tool_result' then duration_ms end) as bigint) as result_ms,
+        min(case when not is_copied_context then started_at_ms end) as first_at_ms,
+        cast(sum(case when kind = 'message' and not is_copied_context then duration_ms end) as bigint)
+            as model_ms,
+        cast(
+            sum(case when kind = 'tool_result' and not is_copied_context then duration_ms end) as bigint
+        ) as result_ms,
         cast(
             sum(
                 case
-                    when kind = 'error' and coalesce(duration_ms, wait_ms) is not null
+                    when kind = 'error'
+                        and not is_copied_context
+                        and coalesce(duration_ms, wait_ms) is not null
                         then coalesce(duration_ms, 0) + coalesce(wait_ms, 0)
                 end
             ) as bigint
         ) as retry_ms
     from int_steps
-    where not is_copied_context
     group by run_id, record_no
 ),
 
@@ -50,6 +54,7 @@ timed as (
     inner join trials
         on parts.run_id = trials.run_id
         and parts.record_no = trials.record_no
+    where trials.is_measured
 )
 
 select

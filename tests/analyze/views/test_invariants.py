@@ -31,6 +31,10 @@ NEVER = {
             or n_tool_success > n_tool_trials or n_tool_trials > n_ok
             or n_cost_known > n_total or n_tokens_known > n_total
     """,
+    "a trajectory took what its requests took": """
+        select * from trajectories inner join contexts using (run_id, record_no, trajectory)
+        where trajectories.input_tokens is distinct from contexts.input_tokens
+    """,
     "percentiles rise": """
         select * from model_summary
         where e2e_ms_p50 > e2e_ms_p95 or e2e_ms_p95 > e2e_ms_p99

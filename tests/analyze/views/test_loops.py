@@ -40,7 +40,8 @@ def found():
         connection.register("raw_steps", table_from(arrays_of(columns, schema), schema))
         connection.execute(
             "create view trials as select distinct run_id, record_no, 's' as suite_id, "
-            "'p' as provider, 'x' as model, null as thinking_level from raw_steps"
+            "'p' as provider, 'x' as model, null as thinking_level, true as is_measured "
+            "from raw_steps"
         )
         connection.execute(
             "create view int_answers as select *, 0 as cost_nano_usd from raw_steps where false"
