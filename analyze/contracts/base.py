@@ -36,10 +36,17 @@ class ViewRow(Record):
 
     view: ClassVar[str]
     order: ClassVar[str]
+    is_sorted: ClassVar[bool] = True
+    """The view sorts its rows; one of very many leaves that to the reader."""
 
 
 def view_row(
-    view: str, order: str, names: str, *shared: Columns, **own: tuple[Any, str]
+    view: str,
+    order: str,
+    names: str,
+    *shared: Columns,
+    is_sorted: bool = True,
+    **own: tuple[Any, str],
 ) -> type[ViewRow]:
     """Return the contract of a view whose rows nobody reads by attribute.
 
@@ -48,6 +55,7 @@ def view_row(
         order: what its rows are sorted by, unique.
         names: of its columns, in order; columns of its own that are not among them come last.
         shared: columns of several views; the first that has a name counts, those of `TRIALS` last.
+        is_sorted: the view sorts its rows by itself.
         own: type and meaning of columns that are this view's alone.
     """
     known = ChainMap(own, *map(dict, shared), dict(TRIALS))
@@ -56,7 +64,7 @@ def view_row(
         name: (known[name][0], Field(description=known[name][1])) for name in ordered
     }
     row: type[ViewRow] = create_model(view, __base__=ViewRow, __module__=__name__, **fields)
-    row.view, row.order = view, order
+    row.view, row.order, row.is_sorted = view, order, is_sorted
     return row
 
 

@@ -57,6 +57,7 @@ StepsRow = view_row(
     TRIAL,
     OWN_USAGE,
     STEP,
+    is_sorted=False,
 )
 
 StepTextsRow = view_row(
@@ -65,6 +66,7 @@ StepTextsRow = view_row(
     f"{TRIAL_KEY} step_no trajectory turn_no kind role tool is_error text text_truncated",
     TRIAL,
     STEP,
+    is_sorted=False,
 )
 
 CALLS = "Calls of a tool."

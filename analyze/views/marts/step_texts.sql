@@ -1,5 +1,6 @@
 -- One row per step that has a text: what was said, the arguments of a call, what was read of a result.
 -- Of the record that counts; at most 65,536 bytes, the trace has all.
+-- Its rows are not sorted: there may be millions, and whoever asks for few sorts those.
 select
     texts.run_id,
     trials.provider,
@@ -27,12 +28,3 @@ inner join stg_steps as steps
     on texts.run_id = steps.run_id
     and texts.record_no = steps.record_no
     and texts.step_no = steps.step_no
-order by
-    texts.run_id,
-    trials.provider,
-    trials.model,
-    trials.thinking_level nulls first,
-    texts.model_id,
-    texts.case_id,
-    texts.repetition,
-    texts.step_no

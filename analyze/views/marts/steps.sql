@@ -1,6 +1,7 @@
 -- One row per step of a trial: a message, a call of a tool, its result, a limit, an error.
 -- Of the record that counts. Tokens and cost are those of one answer, cached tokens included in the
 -- input; its text is in step_texts.
+-- Its rows are not sorted: there may be millions, and whoever asks for few sorts those.
 select
     steps.run_id,
     trials.provider,
@@ -53,12 +54,3 @@ from int_steps as steps
 inner join trials
     on steps.run_id = trials.run_id
     and steps.record_no = trials.record_no
-order by
-    steps.run_id,
-    trials.provider,
-    trials.model,
-    trials.thinking_level nulls first,
-    steps.model_id,
-    steps.case_id,
-    steps.repetition,
-    steps.step_no

@@ -252,7 +252,14 @@ def test_rule_6_null_thinking_levels_are_groups_and_meet_in_joins(made):
         assert all(most > 0 for _, most in rows), f"{view}: a join that loses nulls finds nothing"
 
 
-@pytest.mark.parametrize("view", [name_of(view) for view in VIEWS if view.startswith("marts/")])
+SORTED = [
+    name
+    for view in VIEWS
+    if view.startswith("marts/") and CONTRACTS[name := name_of(view)].is_sorted
+]
+
+
+@pytest.mark.parametrize("view", SORTED)
 def test_rule_7_rows_come_in_a_total_order(view, shuffled):
     contract = CONTRACTS[view]
     for connection in shuffled:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analyze.contracts import CONTRACTS
 from analyze.lake.raw_tables import RAW_TABLES, connect, fill
 from analyze.lake.sync import sync
 from analyze.query.catalog import VIEWS, create_views, name_of
@@ -36,8 +37,9 @@ def differences(spark, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """Return what differs, by mart: columns, number of rows, or the first value."""
     found = {}
     for mart in MARTS:
-        relation = connection.sql(f"from {mart}")
-        frame = spark.table(mart)
+        order = "" if CONTRACTS[mart].is_sorted else f"order by {CONTRACTS[mart].order}"
+        relation = connection.sql(f"from {mart} {order}")
+        frame = spark.sql(f"select * from {mart} {order}")
         if frame.columns != relation.columns:
             found[mart] = f"columns {frame.columns}, not {relation.columns}"
             continue
