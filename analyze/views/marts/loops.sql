@@ -6,7 +6,7 @@
 -- that made its calls.
 with
 
-acts as (
+called as (
     select
         run_id,
         provider,
@@ -23,20 +23,21 @@ acts as (
         tool,
         duration_ms,
         coalesce(result_step_no, step_no) as end_step_no,
-        tool || ' ' || args_hash || ' ' || result_norm_hash as act,
-        row_number() over (partition by run_id, record_no, trajectory order by step_no) as place
+        tool || ' ' || args_hash || ' ' || result_norm_hash as act
     from int_tool_calls
     where coalesce(error_class, '') not in ('rate_limited', 'unavailable')
         and coalesce(effect, '') <> 'wait'
 ),
 
-compared as (
+acts as (
     select
         *,
-        lag(act) over (partition by run_id, record_no, trajectory order by place) as act_1,
-        lag(act, 2) over (partition by run_id, record_no, trajectory order by place) as act_2,
-        lag(act, 3) over (partition by run_id, record_no, trajectory order by place) as act_3
-    from acts
+        row_number() over calls as place,
+        lag(act) over calls as act_1,
+        lag(act, 2) over calls as act_2,
+        lag(act, 3) over calls as act_3
+    from called
+    window calls as (partition by run_id, record_no, trajectory order by step_no)
 ),
 
 matched as (
@@ -46,7 +47,7 @@ matched as (
         trajectory,
         place,
         1 as period
-    from compared
+    from acts
     where act = act_1
     union all
     select
@@ -55,7 +56,7 @@ matched as (
         trajectory,
         place,
         2 as period
-    from compared
+    from acts
     where act = act_2 and act <> act_1
     union all
     select
@@ -64,7 +65,7 @@ matched as (
         trajectory,
         place,
         3 as period
-    from compared
+    from acts
     where act = act_3 and (act <> act_1 or act <> act_2)
 ),
 
