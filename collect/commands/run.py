@@ -96,9 +96,11 @@ class _Closing:
         self._is_first = True
 
     def prepare(self) -> None:
+        spec = self._spec
+        if spec.request.as_json:
+            return
         from collect.console import run_summary  # noqa: PLC0415 - not before the first request
 
-        spec = self._spec
         runs_dir, names = spec.request.runs_dir, ModelNames.of_models(spec.models)
         self._detectable = run_summary.detectable_lines(
             spec.sizes, runs_dir, spec.suite_id, spec.thresholds, names

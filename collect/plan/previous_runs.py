@@ -8,6 +8,7 @@ analysis only formulas that need the standard library alone are used, and the se
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -121,14 +122,15 @@ def _cases(run_dirs: Sequence[Path]) -> dict[str, dict[str, ObservedCase]]:
         for row in _rows(run_dir):
             key = row.get("model_id"), row.get("case_id"), row.get("repetition")
             if isinstance(key[0], str) and isinstance(key[1], str) and isinstance(key[2], int):
-                trials[key[0], key[1], key[2]] = _outcome(row)
+                trials[sys.intern(key[0]), key[1], key[2]] = _outcome(row)
+    # What was read makes room for what it becomes: a run may have very many cases.
     cases: defaultdict[tuple[str, str], list[_Outcome]] = defaultdict(list)
-    for (model_id, case_id, _), outcome in trials.items():
-        if outcome is not None:
-            cases[model_id, case_id].append(outcome)
+    for trial in list(trials):
+        if (outcome := trials.pop(trial)) is not None:
+            cases[trial[:2]].append(outcome)
     found: defaultdict[str, dict[str, ObservedCase]] = defaultdict(dict)
-    for (model_id, case_id), outcomes in cases.items():
-        found[model_id][case_id] = _case(outcomes)
+    for model_id, case_id in list(cases):
+        found[model_id][case_id] = _case(cases.pop((model_id, case_id)))
     return dict(found)
 
 
