@@ -32,12 +32,18 @@ called as (
 acts as (
     select
         *,
-        row_number() over calls as place,
-        lag(act) over calls as act_1,
-        lag(act, 2) over calls as act_2,
-        lag(act, 3) over calls as act_3
+        row_number() over (partition by run_id, record_no, trajectory order by step_no) as place,
+        lag(act) over (partition by run_id, record_no, trajectory order by step_no) as act_1,
+        -- not `lag(act, 2)`: a view of it in a database file is none to engines before 2.0
+        first_value(act) over (
+            partition by run_id, record_no, trajectory
+            order by step_no rows between 2 preceding and 2 preceding
+        ) as act_2,
+        first_value(act) over (
+            partition by run_id, record_no, trajectory
+            order by step_no rows between 3 preceding and 3 preceding
+        ) as act_3
     from called
-    window calls as (partition by run_id, record_no, trajectory order by step_no)
 ),
 
 matched as (
