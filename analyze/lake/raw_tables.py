@@ -12,6 +12,7 @@ written.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -96,7 +97,8 @@ def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
     """
     connection = duckdb.connect(":memory:", config=SETTINGS)
     connection.execute("set parquet_metadata_cache = true").fetchall()
-    connection.execute("set enable_progress_bar = false").fetchall()
+    with contextlib.suppress(duckdb.InvalidInputException):  # in Jupyter, where none can be drawn
+        connection.execute("set enable_progress_bar = false").fetchall()
     if threads is not None:
         connection.execute(f"set threads = {threads:d}").fetchall()
     return connection
