@@ -46,5 +46,9 @@ def sync(
     else:
         synced = sync_runs(runs, run, with_text=text)
         typer.echo(sync_text(synced, as_json=json), nl=False)
+        if text is not None and not json:
+            typer.echo(
+                f"texts of steps {'come into' if text else 'stay out of'} this lake from now on"
+            )
         if synced.n_lost_rows:
             raise typer.Exit(EXIT_BAD_NEWS)

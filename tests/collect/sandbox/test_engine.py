@@ -302,7 +302,7 @@ def test_an_engine_that_fails_is_told_from_a_command_that_does(client, image):
 def test_containers_of_a_helper_that_died_are_removed_at_the_next_start_and_no_others(
     client, image
 ):
-    seconds = "16.1803"
+    seconds = f"16.1{os.getpid()}"
     other = containers.sleeping(client, image, label=f"{LABEL}=mnt:[1]/nowhere")
 
     async def left_and_removed():

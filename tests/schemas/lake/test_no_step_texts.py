@@ -45,6 +45,7 @@ def test_a_lake_that_takes_no_texts_has_hashes_of_all(new):
     sync(run.runs_dir)
 
     assert done.code == 0
+    assert done.out.endswith("texts of steps stay out of this lake from now on\n")
     assert run_ids(run.lake, "steps") == {"r1", "r2", "r3"}
     assert live_files(run.lake, "step_texts") == []
     assert call("steps", "r1", "--json", "--runs", run.runs_dir).code == 0
@@ -54,8 +55,9 @@ def test_texts_come_again_for_new_runs_where_they_are_asked_for(new):
     run = new("r1")
     call("sync", "--no-text", "--runs", run.runs_dir)
     new("r2")
-    call("sync", "--text", "--runs", run.runs_dir)
+    again = call("sync", "--text", "--runs", run.runs_dir)
 
+    assert "come into this lake" in again.out
     assert run_ids(run.lake, "steps") == {"r1", "r2"}
     assert run_ids(run.lake, "step_texts") == {"r2"}
 
