@@ -219,6 +219,10 @@ class LocalModelError(CollectError):
     """The embedded model cannot be fetched, started or reached."""
 
 
+class ImageError(CollectError):
+    """The image of an agent cannot be built, or does not hold what it should."""
+
+
 class AnalyzeError(BenchError):
     """The analysis cannot go on."""
 

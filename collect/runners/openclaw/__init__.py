@@ -1,0 +1,1 @@
+"""The agent OpenClaw, in a container of a pinned image."""
