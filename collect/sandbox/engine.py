@@ -129,12 +129,12 @@ class Engine:
         self._client = (shutil.which(client) or client, "--log-level=error")
 
     @cached_property
-    def found(self) -> Found:
-        """The engine and the image.
+    def number(self) -> str:
+        """The version of the engine.
 
         Raises:
-            SandboxError: the client is not there, no engine answers it, this cannot limit a
-                container, or it has no such image.
+            SandboxError: the client is not there, no engine answers it, or this cannot limit a
+                container.
         """
         if not os.path.isabs(self._client[0]):  # noqa: PTH117
             message = f"{self.name} is not installed"
@@ -145,6 +145,16 @@ class Engine:
                 f"{self.name} cannot limit {' and '.join(sorted(missing))} of a container here"
             )
             raise SandboxError(message, NO_LIMITS)
+        return number
+
+    @cached_property
+    def found(self) -> Found:
+        """The engine and the image.
+
+        Raises:
+            SandboxError: as of `number`, or the engine has no such image.
+        """
+        number = self.number
         said = self._ask("image", "inspect", "--format", "{{.Id}} " + DIGEST, self.image)
         image_id, digest = said.split()
         lock = (

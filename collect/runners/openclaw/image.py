@@ -1,9 +1,8 @@
 """A local image of OpenClaw, without a registry of images: busybox, Node and the npm packages.
 
-`python -m collect.runners.openclaw.image 2026.5.28` makes `localhost/openclaw:2026.5.28`. Node
-brings the libraries that it is linked with on this machine, busybox must need none. The image gets
-its name when `openclaw --version` has said the right version in a container of it, so what has the
-name works. Files belong to root and have one date: the same packages and Node give the same layer.
+`python -m collect.runners.openclaw.image 2026.5.28` makes `localhost/openclaw:2026.5.28`. The image
+gets its name when `openclaw --version` has said the right version in a container of it: what has
+the name works, and what does not leaves nothing.
 """
 
 from __future__ import annotations
@@ -11,58 +10,30 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import re
-import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from collect.config.endpoints import without_secrets
 from collect.inventory.image_look import look_inside
 from collect.runners.openclaw import node
+from collect.runners.openclaw.file_system import check_busybox, pack
 from collect.runners.openclaw.node import Say
 from collect.sandbox.base import ENVIRONMENT, SandboxError
 from collect.sandbox.engine import INSTALL, Engine
 from collect.sandbox.engine_trouble import advice, last_line
-from collect.workspace import HOME, WORKSPACE
+from collect.workspace import WORKSPACE
 from schemas.config.sandbox import DEFAULT_SANDBOX
 from schemas.errors import EXIT_INTERRUPTED, EXIT_OK, BenchError, ImageError
 
 LABEL = "benchlake.openclaw"
 """Of an image that was made here: the version of openclaw."""
-
-BUSYBOX = Path("/bin/busybox")
-NO_BUSYBOX = "apt-get install busybox-static"
-
-PACKAGES = "opt/openclaw/node_modules"
-FOLDERS = ("bin", "dev", "etc", "opt/openclaw", "proc", "root", "run", "sys", "usr/bin")
-OWN_FOLDERS = ("usr/local/bin", HOME[1:], WORKSPACE[1:])
-OPEN_FOLDERS = ("tmp", "var/tmp")
-LINKS = {
-    "usr/bin/env": "../../bin/busybox",
-    "usr/local/bin/openclaw": f"/{PACKAGES}/.bin/openclaw",
-}
-TEXTS = {
-    "etc/passwd": "root:x:0:0:root:/root:/bin/sh\n"
-    f"agent:x:1000:1000:agent:{HOME}:/bin/sh\n"
-    "nobody:x:65534:65534:nobody:/:/bin/sh\n",
-    "etc/group": "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n",
-    "etc/nsswitch.conf": "hosts: files dns\n",
-}
-
-NAME_LIBRARIES = ("libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2")
-"""What the C library loads to look names up, beside itself."""
-
-LIBRARY = re.compile(r"(/\S+) \(0x")
-DATE_S = 499_162_500
-"""Of every file: 26 October 1985, as npm has it."""
 
 QUERY_SECONDS = 60
 LOOK_SECONDS = 120.0
@@ -84,37 +55,45 @@ class Image:
     seconds: float
 
 
-def build(version: str, client: str, name: str | None, packages: Path | None, say: Say) -> Image:
+def build(
+    version: str,
+    client: str,
+    name: str | None,
+    say: Say,
+    *,
+    packages: Path | None = None,
+    keep: Path | None = None,
+) -> Image:
     """Return the image of a version, built unless it is there.
 
     Args:
         version: exactly, or a tag of npm's such as `latest`.
         client: `podman` or `docker`.
         name: of the image; None: `localhost/openclaw:` and the version.
-        packages: a `node_modules` that holds it, or the folder around; None: npm installs it.
         say: is told what takes time.
+        packages: a `node_modules` that holds it, or the folder around; None: npm installs it.
+        keep: folder in which npm installs it, or has before; None: one that is then removed.
 
     Raises:
         ImageError: something is missing, or the image does not work.
     """
     began = time.perf_counter()
     _check_machine(client)
-    release = None if packages is None else _in_folder(version, packages)
-    if release is None and node.VERSION.fullmatch(version):
-        release = node.Release(version, "")
     with tempfile.TemporaryDirectory(prefix="openclaw-image-", ignore_cleanup_errors=True) as made:
         scratch = Path(made)
-        if release is None:
-            release = node.published(version, scratch, say)
+        parts = None if keep is None else node.kept(version, keep.absolute(), say)
+        release = parts.release if parts else _release(version, packages, scratch, say)
         tag = name or f"localhost/openclaw:{release.version}"
         if (there := _there(client, tag, release.version)) is not None:
             return _image(tag, release.version, there, began, is_new=False)
-        if packages is None:
+        if packages is not None:
+            tools = node.choose_tools(release, scratch, say)
+            parts = node.Parts(release, tools.node, _modules(packages))
+        elif parts is None:
             release = node.published(release.version, scratch, say)
-        tools = node.choose_tools(release, scratch, say)
-        modules = _modules(packages) if packages else node.install(release, tools, scratch, say)
+            parts = node.fetched(release, scratch, say)
         say(f"packing the image by {client} …")
-        number = _imported(client, release.version, tools.node, modules)
+        number = _imported(client, parts)
     try:
         _check(client, number, release.version)
         old = _inspected(client, tag)
@@ -136,13 +115,11 @@ def _check_machine(client: str) -> None:
             "elsewhere take a published image of openclaw, by its digest"
         )
         raise ImageError(message)
-    if shutil.which(client) is None:
-        message = f"{client} is not installed: {INSTALL[client]}"
-        raise ImageError(message)
-    if not BUSYBOX.is_file() or _libraries(BUSYBOX):
-        what = "needs libraries" if BUSYBOX.is_file() else "is not there"
-        message = f"{BUSYBOX}, the shell of the image, {what}: {NO_BUSYBOX}"
-        raise ImageError(message)
+    try:
+        _ = Engine(client, "", DEFAULT_SANDBOX.limits).number
+    except SandboxError as exc:
+        raise ImageError("; ".join(filter(None, (str(exc), exc.advice)))) from exc
+    check_busybox()
 
 
 def _modules(packages: Path) -> Path:
@@ -150,9 +127,12 @@ def _modules(packages: Path) -> Path:
     return inner if inner.is_dir() else packages
 
 
-def _in_folder(version: str, packages: Path) -> node.Release:
+def _release(version: str, packages: Path | None, scratch: Path, say: Say) -> node.Release:
+    is_exact = node.VERSION.fullmatch(version) is not None
+    if packages is None:
+        return node.Release(version, "") if is_exact else node.published(version, scratch, say)
     release = node.installed(_modules(packages))
-    if node.VERSION.fullmatch(version) and release.version != version:
+    if is_exact and release.version != version:
         message = (
             f"{packages} holds openclaw {release.version}, not {version}: "
             f"npm install --prefix DIR openclaw@{version}"
@@ -209,17 +189,18 @@ def _check(client: str, image: str, version: str) -> None:
     try:
         said = version_in(client, image)
     except SandboxError as exc:
-        message = f"no container of the image starts: {exc}; {exc.advice}".removesuffix("; ")
+        said = "; ".join(filter(None, (str(exc), exc.advice)))
+        message = f"no container of the image starts: {said}"
         raise ImageError(message) from exc
     if said != version:
         message = f"openclaw in the image says version {said or 'nothing'}, not {version}"
         raise ImageError(message)
 
 
-def _imported(client: str, version: str, program: Path, packages: Path) -> str:
+def _imported(client: str, parts: node.Parts) -> str:
     """Hand the files of an image to the client and return the image's id."""
     changes = (
-        f"LABEL {LABEL}={version}",
+        f"LABEL {LABEL}={parts.release.version}",
         f"ENV PATH={ENVIRONMENT['PATH']}",
         f"WORKDIR {WORKSPACE}",
     )
@@ -238,7 +219,7 @@ def _imported(client: str, version: str, program: Path, packages: Path) -> str:
         assert started.stdout is not None
         try:
             with tarfile.open(fileobj=started.stdin, mode="w|", bufsize=CHUNK_BYTES) as tar:
-                _pack(tar, program, packages)
+                pack(tar, parts.node, parts.modules)
             started.stdin.close()
             said = started.stdout.read().decode(errors="replace").split()
         except BrokenPipeError:  # it has gone, and says why
@@ -255,65 +236,6 @@ def _imported(client: str, version: str, program: Path, packages: Path) -> str:
         message = f"{client} cannot import the image: {last_line(told)}; {advice(client, told)}"
         raise ImageError(message)
     return said[-1].removeprefix("sha256:")
-
-
-def _pack(tar: tarfile.TarFile, program: Path, packages: Path) -> None:
-    """Write the file system of the image."""
-    for folder in (*FOLDERS, *OWN_FOLDERS, *OPEN_FOLDERS):
-        info = tarfile.TarInfo(folder)
-        info.type, info.mtime = tarfile.DIRTYPE, DATE_S
-        info.mode = 0o1777 if folder in OPEN_FOLDERS else 0o755
-        tar.addfile(info)
-    for name, text in TEXTS.items():
-        info = tarfile.TarInfo(name)
-        info.size, info.mtime = len(text), DATE_S
-        tar.addfile(info, BytesIO(text.encode("ascii")))
-    tools = [one for one in _lines([str(BUSYBOX), "--list"]) if one != "busybox"]
-    for name, target in {f"bin/{one}": "busybox" for one in tools}.items() | LINKS.items():
-        info = tarfile.TarInfo(name)
-        info.type, info.linkname, info.mtime = tarfile.SYMTYPE, target, DATE_S
-        tar.addfile(info)
-    libraries = _libraries(program)
-    homes = {path.parent for path in libraries if path.name.startswith("libc.")}
-    beside = [home / name for home in homes for name in NAME_LIBRARIES]
-    libraries += [path for path in beside if path.exists() and path not in libraries]
-    for path, name in (
-        (BUSYBOX, "bin/busybox"),
-        (program, "usr/local/bin/node"),
-        *((path, str(path)[1:]) for path in libraries),
-    ):
-        tar.add(path.resolve(), name, filter=_plain)
-    tar.add(packages, PACKAGES, filter=_plain)
-
-
-def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Return a file as it is in the image: root's, readable by everybody, of one date."""
-    info.uid = info.gid = 0
-    info.uname = info.gname = "root"
-    info.mtime = DATE_S
-    if not info.issym():
-        info.mode = 0o755 if info.isdir() or info.mode & 0o111 else 0o644
-    return info
-
-
-def _libraries(program: Path) -> list[Path]:
-    """Return the libraries that a program is linked with, the loader too; none where it is static.
-
-    Raises:
-        ImageError: one of them is not on this machine.
-    """
-    lines = _lines(["ldd", str(program)])
-    if missing := [line.split()[0] for line in lines if line.endswith("not found")]:
-        message = f"{program} needs {', '.join(missing)}, which this machine does not have"
-        raise ImageError(message)
-    return sorted({Path(path) for line in lines for path in LIBRARY.findall(line)})
-
-
-def _lines(command: Sequence[str]) -> Iterable[str]:
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=QUERY_SECONDS, check=False
-    )
-    return [line.strip() for line in done.stdout.splitlines()]
 
 
 def _ask(client: str, *words: str) -> None:
@@ -350,8 +272,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("version", help="such as 2026.5.28; `latest`: the newest")
     parser.add_argument("--docker-cli", choices=tuple(INSTALL), default="podman")
     parser.add_argument("--name", help="default: localhost/openclaw:VERSION")
-    parser.add_argument(
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
         "--packages", type=Path, metavar="FOLDER", help="a node_modules that is there already"
+    )
+    source.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FOLDER",
+        help="where npm installs it, once: FOLDER/bin then has openclaw and a node for it",
     )
     parser.add_argument("--json", action="store_true", help="for programs")
     asked = parser.parse_args(arguments)
@@ -360,7 +289,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{text}\n")
 
     try:
-        made = build(asked.version, asked.docker_cli, asked.name, asked.packages, say)
+        made = build(
+            asked.version,
+            asked.docker_cli,
+            asked.name,
+            say,
+            packages=asked.packages,
+            keep=asked.keep,
+        )
     except BenchError as exc:
         say(f"error: {exc}")
         return exc.exit_code

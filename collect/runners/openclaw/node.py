@@ -81,6 +81,16 @@ class NodeTools:
         return {**os.environ, "PATH": f"{self.node.parent}{os.pathsep}{path}"}
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an image is made of."""
+
+    release: Release
+    node: Path
+    modules: Path
+    """The folder `node_modules`."""
+
+
 def tools_on_path() -> NodeTools | None:
     """Return the Node and the npm on PATH; None where there is no Node."""
     node, npm = shutil.which("node"), shutil.which("npm")
@@ -217,6 +227,48 @@ def installed(packages: Path) -> Release:
         )
         raise ImageError(message)
     return release
+
+
+def kept(version: str, folder: Path, say: Say) -> Parts:
+    """Return what a folder holds of a version, installed there where it does not yet.
+
+    `bin/` of it has the commands `node` and `openclaw`.
+
+    Raises:
+        ImageError: npm is not there or fails, there is no Node for it, or the folder is not
+            writable.
+    """
+    modules, node = folder / "node_modules", folder / "bin" / "node"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_there = node.exists() and (modules / "openclaw").exists()
+        if is_there and (found := installed(modules)).version == version:
+            return Parts(found, node.resolve(), modules)
+        release = published(version, folder, say)
+        if is_there and installed(modules) == release:
+            return Parts(release, node.resolve(), modules)
+        parts = fetched(release, folder, say)
+        node.parent.mkdir(exist_ok=True)
+        for path, target in (
+            (node, parts.node),
+            (node.parent / "openclaw", Path("../node_modules/.bin/openclaw")),
+        ):
+            path.unlink(missing_ok=True)
+            path.symlink_to(target)
+    except OSError as exc:
+        message = f"{folder} cannot be written: {exc}"
+        raise ImageError(message) from exc
+    return parts
+
+
+def fetched(release: Release, folder: Path, say: Say) -> Parts:
+    """Install a release into a folder, and a Node for it unless PATH has one.
+
+    Raises:
+        ImageError: npm is not there or fails, or there is no Node for it.
+    """
+    tools = choose_tools(release, folder, say)
+    return Parts(release, tools.node, install(release, tools, folder, say))
 
 
 def install(release: Release, tools: NodeTools, folder: Path, say: Say) -> Path:

@@ -6,12 +6,13 @@ import subprocess
 
 import pytest
 
-from collect.runners.openclaw import image
+from collect.runners.openclaw import file_system, image
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, ImageError
 from tests.support import containers
 
 NAME = f"localhost/benchlake-test-openclaw-{os.getpid()}:1"
 ANOTHER = f"localhost/benchlake-test-openclaw-{os.getpid()}:2"
+INFO = """case "$*" in *' info '*) echo '4.3.1 [memory pids]'; exit;; esac"""
 NODE = '[ "$1" = --version ] && echo v24.19.0 || /bin/sh "$@"'
 """A shell in the place of Node: `openclaw` is then a script of it."""
 
@@ -132,14 +133,14 @@ def test_people_read_name_size_and_digest(packages, podman, capsys):
 def test_what_is_missing_is_named_with_its_cure(packages, tmp_path, monkeypatch):
     folder = packages("1.2.3")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with pytest.raises(ImageError, match="podman is not installed: apt-get install podman runc"):
-        image.build("1.2.3", "podman", None, folder, print)
+    with pytest.raises(ImageError, match="podman is not installed; apt-get install podman runc"):
+        image.build("1.2.3", "podman", None, print, packages=folder)
 
-    (tmp_path / "bin" / "podman").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "podman").write_text("#!/bin/sh\necho 4.3.1 '[memory pids]'\n")
     (tmp_path / "bin" / "podman").chmod(0o755)
-    monkeypatch.setattr(image, "BUSYBOX", tmp_path / "busybox")
+    monkeypatch.setattr(file_system, "BUSYBOX", tmp_path / "busybox")
     with pytest.raises(ImageError, match="is not there: apt-get install busybox-static"):
-        image.build("1.2.3", "podman", None, folder, print)
+        image.build("1.2.3", "podman", None, print, packages=folder)
 
 
 def test_the_packages_of_another_version_are_refused(packages, capsys):
@@ -156,7 +157,7 @@ def test_a_client_that_cannot_import_says_why(packages, tmp_path, capsys):
     folder = packages("1.2.3")
     client = tmp_path / "bin" / "podman"
     error = "Error: cannot find UID/GID for user: no subuid ranges found for user in /etc/subuid"
-    client.write_text(f"#!/bin/sh\n[ $1 = import ] && echo '{error}' >&2\nexit 125\n")
+    client.write_text(f"#!/bin/sh\n{INFO}\n[ $1 = import ] && echo '{error}' >&2\nexit 125\n")
     client.chmod(0o755)
 
     code, _, said = built(capsys, "1.2.3", "--packages", str(folder))

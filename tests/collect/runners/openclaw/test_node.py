@@ -185,3 +185,31 @@ def test_the_empty_package_is_told_from_a_real_one(tmp_path):
     package.write_text("[]")
     with pytest.raises(ImageError, match="holds no openclaw: npm install"):
         node.installed(tmp_path)
+
+
+def test_a_folder_keeps_what_was_installed_and_is_asked_again_only_for_a_tag(commands, tmp_path):
+    """Its `bin` is what a local agent is started from."""
+    told = json.dumps({"version": "1.2.3", "engines": {"node": ">=22"}})
+    commands("node", "echo v24.0.0")
+    npm = f"""echo "$1" >> {tmp_path}/asked
+[ "$1" = view ] && echo '{told}' && exit
+PATH=/usr/bin:/bin; mkdir -p "$3/node_modules/openclaw" "$3/node_modules/.bin"
+echo '{told}' > "$3/node_modules/openclaw/package.json"
+touch "$3/node_modules/.bin/openclaw\""""
+    commands("npm", npm)
+    folder = tmp_path / "kept"
+
+    parts = [node.kept(version, folder, lambda _: None) for version in ("1.2.3", "1.2.3", "latest")]
+
+    release = Release("1.2.3", ">=22")
+    assert parts == 3 * [node.Parts(release, tmp_path / "bin/node", folder / "node_modules")]
+    assert (tmp_path / "asked").read_text().split() == ["view", "install", "view"]
+    assert (folder / "bin/node").resolve() == tmp_path / "bin/node"
+    assert (folder / "bin/openclaw").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(commands, tmp_path):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ImageError, match="file/kept cannot be written"):
+        node.kept("1.2.3", tmp_path / "file" / "kept", print)

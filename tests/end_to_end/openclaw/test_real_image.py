@@ -1,0 +1,68 @@
+"""The image of the real OpenClaw and the copy for local agents, as `make openclaw` makes them."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from collect.inventory.image_look import look_inside
+from collect.runners.openclaw import image
+from collect.runners.openclaw.node import is_in_range
+from collect.sandbox.engine import Engine
+from schemas.config.sandbox import DEFAULT_SANDBOX
+from tests.support import containers
+from tests.support.paths import ROOT
+
+pytestmark = pytest.mark.agents
+
+VERSION = os.environ.get("OPENCLAW_VERSION", "2026.5.28")
+FOLDER = Path(os.environ.get("OPENCLAW_FOLDER", ROOT / ".tools" / "openclaw"))
+NAME = f"localhost/openclaw:{VERSION}"
+
+
+@pytest.fixture(scope="module")
+def engine():
+    containers.needs("podman", "runc")
+    if subprocess.run(["podman", "image", "exists", NAME], check=False).returncode != 0:
+        why = f"no image {NAME}: make openclaw"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
+    return Engine("podman", NAME, DEFAULT_SANDBOX.limits)
+
+
+def test_the_image_holds_its_version_and_a_node_for_it(engine):
+    packages = "/opt/openclaw/node_modules/openclaw/package.json"
+    told = json.loads(look_inside(engine, "cat", packages).stdout)
+    node = look_inside(engine, "node", "-p", "process.versions.node").stdout.strip()
+
+    assert image.version_in("podman", NAME) == told["version"] == VERSION
+    assert is_in_range(node, told["engines"]["node"])
+
+
+def test_its_libraries_look_names_up_and_do_tls(engine):
+    """What is loaded at run time is no part of what a program is linked with."""
+    code = (
+        "const dns = require('dns');"
+        "dns.lookup('localhost', {family: 4}, (error, address) => console.log(error || address));"
+        "console.log(require('tls').rootCertificates.length > 100, typeof fetch);"
+        "console.log(typeof require('node:sqlite').DatabaseSync);"
+    )
+
+    said = look_inside(engine, "node", "-e", code).stdout.split()
+
+    assert said == ["true", "function", "function", "127.0.0.1"]
+
+
+def test_the_copy_for_local_agents_runs_on_its_own_node(engine):
+    program = FOLDER / "bin" / "openclaw"
+    if not program.exists():
+        why = f"{program} is not there: make openclaw"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
+    path = f"{program.parent}:{os.environ['PATH']}"
+
+    said = subprocess.run(
+        [program, "--version"], env={"PATH": path}, capture_output=True, text=True, check=True
+    )
+
+    assert VERSION in said.stdout
