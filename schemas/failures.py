@@ -38,6 +38,7 @@ FAILURES: MappingProxyType[str, FailureClass] = MappingProxyType(
         "output_truncated": FailureClass("ok", "failed", "model"),
         "max_turns_exceeded": FailureClass("ok", "failed", "model"),
         "tool_calls_not_supported": FailureClass("ok", "invalid", "model"),
+        "limit_exceeded": FailureClass("ok", "failed", "model"),
         "timeout": FailureClass("error", "timed_out", "model", retryable=True),
         # the provider's
         "invalid_response": FailureClass("error", "provider_error", "provider"),

@@ -235,12 +235,12 @@ def assign_agents(
     return agents, problems
 
 
-def fingerprint_agents(
+def load_agents(
     agents: Mapping[str, str], suite_source: Source, profile_source: Source
-) -> tuple[dict[str, str], list[Problem]]:
-    """Return the fingerprint of each agent that is needed, and what is wrong with them."""
+) -> tuple[dict[str, LoadedAgent], list[Problem]]:
+    """Return each agent that is needed, by agent_id, and what is wrong with them."""
     project = project_of(suite_source.path)
-    prints: dict[str, str] = {}
+    loaded: dict[str, LoadedAgent] = {}
     problems: list[Problem] = []
     for agent_id in sorted(set(agents.values())):
         if project is None:
@@ -248,7 +248,7 @@ def fingerprint_agents(
             problems.append(Problem(profile_source.path, what))
             continue
         try:
-            prints[agent_id] = agent_fingerprint(load_agent(agent_id, project))
+            loaded[agent_id] = load_agent(agent_id, project)
         except ConfigError as exc:
             problems += exc.problems
-    return prints, problems
+    return loaded, problems

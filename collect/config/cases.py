@@ -17,7 +17,7 @@ from collect.config.project_files import problem_at
 from collect.config.resolved import LoadedCase, Unbuilt, WireMessage
 from collect.config.runners import RUNNERS
 from collect.config.tools import CHOICES, TOOLS
-from schemas.config.case import Case, CaseContext, Message, PromptMessage
+from schemas.config.case import Case, CaseContext, Message, OpenClawContext, PromptMessage
 from schemas.config.run_profile import RunnerSettings
 from schemas.errors import ConfigError, Problem, nearest
 from schemas.io.validation import check_extras, parse, problems_of
@@ -27,7 +27,6 @@ MAX_ATTACHMENT_BYTES = 8_000_000
 MAX_CASE_FILE_BYTES = 32_000_000
 """Bytes of all files that one case names: a list of a thousand large ones fills any memory."""
 
-SKIP_TRIALS = "`--skip-unevaluable` records its trials as skipped"
 SKIP_CHECKS = "`--skip-unevaluable` runs the case, which then gets no verdict"
 ALLOW_HOOKS = "an evaluation profile with `allow_local_python_hooks: true` switches them on; "
 
@@ -231,7 +230,7 @@ def load_case(path: Path) -> CaseFile:
     hooks = _check_checks(case, notes)
     _check_context(case, notes)
     _check_tools(case, notes)
-    unavailable = _unavailable(case, notes)
+    _check_turns(case, notes)
     unevaluable = _unevaluable(case, notes)
     settings = _settings(case, notes)
     messages, attachments = messages_of(case, notes)
@@ -240,6 +239,8 @@ def load_case(path: Path) -> CaseFile:
         for number, turn in enumerate(case.input.turns)
         for wire in resolved(turn, ("input", "turns", number), notes)
     ]
+    if wrong := next((turn["role"] for turn in turns if turn["role"] != "user"), None):
+        notes.add_problem("a turn is a user's", ("input", "turns"), found=f"`{wrong}`")
     if not messages and not turns and not notes.problems:
         notes.add_problem("a case needs at least one message", ("input", "messages"))
     loaded = LoadedCase(
@@ -261,7 +262,6 @@ def load_case(path: Path) -> CaseFile:
         context=case.input.context,
         folder=path.parent,
         cluster=case.cluster,
-        unavailable=unavailable,
         unevaluable=unevaluable,
         has_workspace=has_files(case),
         unbuilt=tuple(notes.unbuilt),
@@ -312,8 +312,11 @@ def _check_context(case: Case, notes: Notes) -> None:
     problems, warnings = check_extras(
         dict(context.model_extra or {}), CaseContext.model_fields, notes.source, key
     )
-    notes.problems += problems
-    notes.warnings += warnings
+    hints = dict(context.openclaw.model_extra or {})
+    more = check_extras(hints, OpenClawContext.model_fields, notes.source, (*key, "openclaw"))
+    notes.problems += [*problems, *more[0]]
+    is_told = case.runner.type == "openclaw"  # an agent reads every hint
+    notes.warnings += warnings if is_told else [*warnings, *more[1]]
     expected = context.openclaw.expected_artifact or ()
     for name in (expected,) if isinstance(expected, str) else expected:
         inside(name, (*key, "openclaw", "expected_artifact"), notes)
@@ -334,19 +337,13 @@ def _check_tools(case: Case, notes: Notes) -> None:
         notes.add_problem("unknown value", (*at, "tool_choice"), found=f"`{choice}`", **facts)
 
 
-def _unavailable(case: Case, notes: Notes) -> str | None:
-    """Return why no trial of a case can be made; a suite that selects it is refused by name."""
-    why = []
-    runner = RUNNERS[case.runner.type]
-    if not runner.opens:
-        why.append(f"the {case.runner.type} runner is not part of this version")
-        notes.add_unbuilt(why[-1], ("runner", "type"), SKIP_TRIALS)
-    if case.input.turns and not runner.takes_turns:
+def _check_turns(case: Case, notes: Notes) -> None:
+    """Check that only a runner that goes on after an answer is given turns."""
+    if case.input.turns and not RUNNERS[case.runner.type].takes_turns:
         kinds = ", ".join(kind for kind in RUNNERS if RUNNERS[kind].takes_turns)
         advice = f"write them as `messages`; turns are for {kinds}"
         what = f"the {case.runner.type} runner takes no turns"
         notes.add_problem(what, ("input", "turns"), advice=advice)
-    return "; ".join(why) or None
 
 
 def _unevaluable(case: Case, notes: Notes) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from collect.config import unsupported
-from collect.config.agents import assign_agents, fingerprint_agents
+from collect.config.agents import LoadedAgent, agent_fingerprint, assign_agents, load_agents
 from collect.config.cases import find_cases
 from collect.config.evaluation import LoadedEvaluation, by_policy, load_evaluation_profile
 from collect.config.models import resolve_models, too_many_at_once
@@ -23,7 +23,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
 from schemas.io.yaml import Source, read_yaml
 from schemas.redact import redact
-from schemas.run.config import Narrowed, RunSandbox
+from schemas.run.config import Narrowed, RunOpenClaw, RunSandbox
 
 MAX_TRIALS = 1_000_000
 """A plan is written before anything runs, and read again by every analysis."""
@@ -45,6 +45,8 @@ class RunInputs:
     """case_id to agent_id, for openclaw cases."""
     agent_fingerprints: Mapping[str, str]
     """agent_id to the hash of what can change the agent's behaviour."""
+    loaded_agents: Mapping[str, LoadedAgent]
+    """By agent_id, those that its cases run with."""
     project: LoadedProject
     config_files: dict[str, str]
     """sha256 of each file that was read, by path."""
@@ -55,6 +57,8 @@ class RunInputs:
     sandbox: RunSandbox | None = None
     """Where commands are locked in; None: no case needs it, or it was not looked at yet."""
     sandbox_version: str | None = None
+    openclaw: RunOpenClaw | None = None
+    """How its agents run; None: no case has one, or it was not looked at yet."""
     evaluation: LoadedEvaluation | None = None
     """What decides how trials are evaluated; None: deterministic checks alone, without hooks."""
     skip_unevaluable: bool = False
@@ -105,10 +109,13 @@ def load_inputs(
     warnings += taken.warnings
     problems += taken.problems
     has_tools = any(case.context.llm_probe.tools for case in cases)
-    unread = unsupported.of_suite(suite, has_tools=has_tools)
-    warnings += unsupported.warnings_at(suite_source, unread)
-    unread = unsupported.of_profile(profile, has_tools=has_tools)
-    warnings += unsupported.warnings_at(profile_source, unread)
+    kinds = frozenset(case.runner_type for case in cases)
+    warnings += unsupported.warnings_at(
+        suite_source, unsupported.of_suite(suite, kinds, has_tools=has_tools)
+    )
+    warnings += unsupported.warnings_at(
+        profile_source, unsupported.of_profile(profile, kinds, has_tools=has_tools)
+    )
     if written is not None:
         problems += web_search_problems(written, hosts, cases)
     problems += _seeds(models, cases, profile_source)
@@ -119,7 +126,7 @@ def load_inputs(
         what, most = f"the plan would have {planned:,} trials", f"{MAX_TRIALS:,}"
         problems.append(problem_at(profile_source, key, what, allowed=most))
     agents, wrong = assign_agents(suite, profile, cases, suite_source, profile_source)
-    prints, more_wrong = fingerprint_agents(agents, suite_source, profile_source)
+    loaded, more_wrong = load_agents(agents, suite_source, profile_source)
     problems += [*wrong, *more_wrong]
     if problems:
         raise ConfigError(problems)
@@ -131,7 +138,8 @@ def load_inputs(
         cases=cases,
         models=tuple(models),
         agents=agents,
-        agent_fingerprints=prints,
+        agent_fingerprints={name: agent_fingerprint(one) for name, one in loaded.items()},
+        loaded_agents=loaded,
         project=project,
         config_files=files,
         allowed_hosts=tuple(sorted(hosts)),

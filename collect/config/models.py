@@ -217,6 +217,7 @@ def _resolve(
         routing=routing,
         not_applied=not_applied,
         embedded=embedded,
+        primary_params=model.primary_params,
     )
 
 
@@ -297,8 +298,7 @@ def _applied(
 
 def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | None:
     """Return the effort of reasoning, which two fields may name (D-E12)."""
-    params = dict(model.primary_params)
-    reasoning = params.pop("reasoning", None)
+    reasoning = model.primary_params.get("reasoning")
     effort = reasoning.get("effort") if isinstance(reasoning, dict) else None
     if effort is not None and not isinstance(effort, str):
         place.add_problem("`reasoning.effort` must be text", "primary_params", found=f"`{effort}`")
@@ -306,12 +306,6 @@ def _thinking_level(model: ModelConfig, provider: str, place: _Place) -> str | N
     if effort and model.thinking_level and effort != model.thinking_level:
         what = f"`reasoning.effort` is `{effort}`, and thinking_level is `{model.thinking_level}`"
         place.add_problem(what, "primary_params")
-    if params:
-        names = ", ".join(f"`{name}`" for name in params)
-        place.warnings.append(
-            f"{place.source.path}: model `{model.model_id}`: primary_params {names} are read by "
-            "openclaw only"
-        )
     level = model.thinking_level or effort
     levels = endpoints.PROVIDERS[provider].thinking_levels
     if level is not None and levels is not None and level not in levels:

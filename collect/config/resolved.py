@@ -142,6 +142,8 @@ class ResolvedModel:
     """Whether a router may choose who serves; None where there is no router."""
     not_applied: tuple[str, ...] = ()
     """Settings of runner_defaults that the transport cannot send; they are not in `settings`."""
+    primary_params: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What an agent sets its model to."""
     embedded: EmbeddedServer | None = None
     """The server that a run starts for it; its address is known only then."""
 

@@ -13,7 +13,7 @@ class RunnerKind:
 
     opens: str
     """`module:attribute` of what opens it, called with a model and a RunnerContext of
-    collect.runners.base; loaded where a trial wants it. Empty: not part of this version."""
+    collect.runners.base; loaded where a trial wants it."""
     asks_once: bool = False
     """A trial is one request, of the case's messages alone."""
     warms_up: bool = False
@@ -24,6 +24,8 @@ class RunnerKind:
     """A case may go on after the first answer."""
     has_workspace: bool = False
     """A trial leaves files, in which checks can look."""
+    is_agent: bool = False
+    """What a trial has left counts, however it ended: checks decide of a time-out too (D-E16)."""
 
 
 RUNNERS = Registry(
@@ -33,7 +35,12 @@ RUNNERS = Registry(
         "llm_probe": RunnerKind(
             "collect.runners.chat:LlmProbe", asks_once=True, warms_up=True, offers_tools=True
         ),
-        "openclaw": RunnerKind("", takes_turns=True, has_workspace=True),
+        "openclaw": RunnerKind(
+            "collect.runners.openclaw.runner:OpenClaw",
+            takes_turns=True,
+            has_workspace=True,
+            is_agent=True,
+        ),
     },
 )
 """Every runner, as `runner.type` of a case names it; a new one is a file and an entry."""

@@ -37,7 +37,8 @@ NOT_BUILT = "not part of this version"
 """What loads whole and only a run refuses; here it is said, and no mistake."""
 
 JUDGING = f"is for a judge, and judging is {NOT_BUILT}: nothing reads it"
-RUNNER = f"is for the openclaw runner, which is {NOT_BUILT}: nothing reads it"
+NO_AGENT = "is for openclaw cases, and none is selected: nothing reads it"
+OF_PROBE = "is for llm_probe cases, and all run with openclaw: nothing reads it"
 TURNS = "counts turns with tools, and no case offers any: nothing reads it"
 NO_TOOLS = "is for tools, and the case offers none: nothing reads it"
 
@@ -116,30 +117,40 @@ def of_case(case: LoadedCase) -> Iterator[Unread]:
             yield (name,), JUDGING
 
 
-def of_suite(suite: Suite, *, has_tools: bool = True) -> Iterator[Unread]:
+def of_suite(suite: Suite, kinds: frozenset[str], *, has_tools: bool = True) -> Iterator[Unread]:
     """Yield what a suite holds beside its models and its selection.
 
-    Its cases may offer tools: only then somebody counts turns.
+    Its cases may offer tools: only then somebody counts turns. `kinds` are the runners of its
+    cases.
     """
+    has_agents = "openclaw" in kinds
     for number, model in enumerate(suite.models):
         if not has_tools and "max_turns" in (model.model_extra or {}):
             yield ("models", number, "max_turns"), TURNS
-    if suite.openclaw is not None:
-        yield ("openclaw",), RUNNER
+        if not has_agents and {*model.primary_params} - {"reasoning"}:
+            yield ("models", number, "primary_params"), NO_AGENT
+    if suite.openclaw is not None and not has_agents:
+        yield ("openclaw",), NO_AGENT
 
 
-def of_profile(profile: RunProfile, *, has_tools: bool = True) -> Iterator[Unread]:
+def of_profile(
+    profile: RunProfile, kinds: frozenset[str], *, has_tools: bool = True
+) -> Iterator[Unread]:
     """Yield what a run profile holds beside the settings and the policy in force.
 
-    Tools: as of a suite.
+    Tools and kinds: as of a suite.
     """
+    if kinds == {"openclaw"}:
+        for name in ("timeout_seconds", "stream"):
+            if name in profile.runner_defaults.model_fields_set:
+                yield ("runner_defaults", name), OF_PROBE
     if not has_tools and "max_turns" in profile.runner_defaults.model_fields_set:
         yield ("runner_defaults", "max_turns"), TURNS
     for model_id, override in profile.model_overrides.items():
         if not has_tools and "max_turns" in override.model_fields_set:
             yield ("model_overrides", model_id, "max_turns"), TURNS
-    if profile.openclaw is not None:
-        yield ("openclaw",), RUNNER
+    if profile.openclaw is not None and "openclaw" not in kinds:
+        yield ("openclaw",), NO_AGENT
 
 
 def of_evaluation(profile: EvaluationProfile) -> Iterator[Unread]:
@@ -231,6 +242,10 @@ def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
             yield Problem(where, what, f"runner.{name}", line, found=found, allowed=allowed)
     if not transport.takes_names and any(message.get("name") for message in case.messages):
         yield _of_messages(where, case, f"`{provider}` cannot send the name of a message")
+    if case.runner_type == "openclaw" and not transport.takes_tools:
+        what = f"case `{case.case_id}`: an agent cannot ask its model through `{provider}`"
+        able = ", ".join(name for name in PROVIDERS if PROVIDERS[name].takes_tools)
+        yield Problem(where, what, "runner.type", allowed=able)
     if case.context.llm_probe.tools and not transport.takes_tools:
         what = f"case `{case.case_id}`: `{provider}` cannot offer tools to a model"
         able = ", ".join(name for name in PROVIDERS if PROVIDERS[name].takes_tools)

@@ -20,6 +20,7 @@ from collect.config.evaluation import load_evaluation_profile
 from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import FOLDERS, name_problems, project_of, unknown
 from collect.config.prompt_lists import load_prompt_list
+from collect.config.runners import RUNNERS
 from collect.config.select import suite_cases
 from collect.config.tools.web_search import address_problems, web_search_problems
 from schemas.config.project import NAME as PROJECT_FILE
@@ -136,15 +137,17 @@ def case_file(file: CaseFile, found: Findings) -> None:
 def check_suite(path: Path, found: Findings) -> None:
     """Check one suite: models, selection, prompt lists and agents."""
     source, suite = parsed(Suite, "suite_id", path)
-    openclaw = OpenClawRunProfile(agent_id="any", image="any", timeout_seconds=1)
+    openclaw = OpenClawRunProfile(agent_id="any", executable="local", timeout_seconds=1)
     profile = RunProfile(schema_version=1, run_profile_id="any", title="any", openclaw=openclaw)
     project = project_file_of(path)
     hosts = frozenset(project.allowed_hosts if project else ())
     models, problems, warnings = resolve_models(suite, profile, source, hosts)
     for problem in problems:
         found.note(problem)
-    found.warnings += [*warnings, *unsupported.warnings_at(source, unsupported.of_suite(suite))]
     taken = suite_cases(suite, source, found.cases_of)
+    kinds = frozenset(case.runner_type for case in taken.cases)
+    unread = unsupported.of_suite(suite, kinds)
+    found.warnings += [*warnings, *unsupported.warnings_at(source, unread)]
     found.problems += [*taken.problems, *unsupported.unsendable(models, taken.cases)]
     found.warnings += taken.warnings
     if project is not None:
@@ -160,7 +163,8 @@ def check_suite(path: Path, found: Findings) -> None:
 def check_run_profile(path: Path, found: Findings) -> None:
     """Check one run profile, and that the agent it names is there."""
     source, profile = parsed(RunProfile, "run_profile_id", path, found.warnings)
-    found.warnings += unsupported.warnings_at(source, unsupported.of_profile(profile))
+    unread = unsupported.of_profile(profile, frozenset(RUNNERS))
+    found.warnings += unsupported.warnings_at(source, unread)
     found.warnings += unsupported.greedy_profile(profile, source)
     found.problems += too_many_at_once(profile, source)
     if profile.openclaw is not None:
@@ -176,10 +180,9 @@ def check_evaluation_profile(path: Path, found: Findings) -> None:
     found.warnings += loaded.notices
 
 
-def check_agent(path: Path, found: Findings) -> None:
+def check_agent(path: Path, _found: Findings) -> None:
     """Check one agent and its workspace."""
     load_agent_file(path)
-    found.warnings.append(f"{display_path(path)}: {unsupported.RUNNER}")
 
 
 CHECKS: dict[str, Callable[[Path, Findings], object]] = {

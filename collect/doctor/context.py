@@ -38,7 +38,7 @@ ANY_PROFILE = RunProfile(
     schema_version=1,
     run_profile_id="any",
     title="any",
-    openclaw=OpenClawRunProfile(agent_id="any", image="any", timeout_seconds=1),
+    openclaw=OpenClawRunProfile(agent_id="any", executable="local", timeout_seconds=1),
 )
 """A suite is looked at without a run profile: where models are asked is the suite's business."""
 

@@ -34,6 +34,9 @@ MAX_REFUSED = 3
 COST_STOP_REASON = "max_cost: the next trial could take the run above --max-cost"
 """The stop reason of a run whose money is spent."""
 
+NOTHING_RUNS = frozenset({"tool_unavailable", "container_error"})
+"""Failures of a place in which nothing can be run any more."""
+
 WORKERS_PER_SLOT = 2
 """A trial that waits before its retry leaves its slot to another, up to this many in all."""
 
@@ -55,7 +58,7 @@ class ModelWork:
     """Requests that its address refused."""
     was_reached: bool = False
     without_tools: int = 0
-    """Trials in a row that ended since a tool could do nothing."""
+    """Trials in a row that ended since a tool, or an agent, could do nothing."""
     runners: dict[str, Runner] = field(default_factory=dict)
     """By kind, each opened where the first trial wants it."""
 
@@ -289,10 +292,10 @@ class Executor:
         if work.unreachable >= MAX_UNREACHABLE:  # given up for good, whatever comes late
             return
         outcome = execution.outcome
-        no_tool = outcome.failure_type == "tool_unavailable"
+        no_tool = outcome.failure_type in NOTHING_RUNS
         work.without_tools = work.without_tools + 1 if no_tool else 0
         if work.without_tools == MAX_UNREACHABLE:  # each trial would pay for a request first
-            why = f"a tool could do nothing {MAX_UNREACHABLE} times in a row"
+            why = f"a tool or an agent could do nothing {MAX_UNREACHABLE} times in a row"
             self.stop_model(work.model.model_id, f"{why}: {outcome.error_message}")
         silent = outcome.failure_type == "timeout" and not outcome.accepted
         unreachable = outcome.failure_type == "connection_error" or silent

@@ -13,6 +13,7 @@ import orjson
 from pydantic import JsonValue
 
 from collect.checks.base import Verdict
+from collect.config.runners import RUNNERS
 from collect.execute.budget import cost_of
 from collect.providers.base import Outcome, Usage
 from collect.runners.base import Execution
@@ -45,7 +46,7 @@ of_outcome = _reader(COLUMNS & {field.name for field in fields(Outcome)})
 of_usage = _reader(COLUMNS & {field.name for field in fields(Usage)})
 """What these have under the name of a column, and a line says as it is."""
 
-OF_AGENT = ("turns", "phases", "workspace")
+OF_AGENT = ("turns", "turns_completed", "ended_by", "phases", "workspace")
 """Of an execution, what a single question has none of."""
 
 MAX_TEXT_BYTES = 4_000
@@ -86,7 +87,11 @@ def passed_of(
     if not execution.trial.is_scorable:
         return None
     if failure is not None:
-        return False if failure.counts_against_model else None
+        if not failure.counts_against_model:
+            return None
+        # an agent may have done its work before it was ended: then its checks decide
+        is_agent = RUNNERS[execution.trial.runner_type].is_agent
+        return joined(None, checks) if is_agent and checks else False
     return joined(verdict.objective_pass, checks)
 
 

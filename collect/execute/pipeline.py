@@ -19,6 +19,7 @@ from collect.config import ResolvedModel
 from collect.config.endpoints import PROVIDERS
 from collect.config.runners import RUNNERS
 from collect.console.progress import RunReport, Screen
+from collect.execute.agents import opened_agents
 from collect.execute.budget import Budget
 from collect.execute.checking import Keeper, evaluated, executed_trial, interrupted
 from collect.execute.evaluation import opened_hooks, redacting
@@ -133,7 +134,9 @@ class Pipeline:
         self._toolbox = Toolbox()
         self._hooks: PythonHooks | None = None
         self._keeper = Keeper(log.run_dir, spec.keep_workspaces, spec.workspaces_mb)
-        context = RunnerContext(log.run_dir, self._clock, CompletionQueue(), self._toolbox)
+        self._hosts: dict[str, object] = {}
+        completions = CompletionQueue()
+        context = RunnerContext(log.run_dir, self._clock, completions, self._toolbox, self._hosts)
         self._mirror_failed = False
         self._disk_error: CollectError | None = None
         self._elapsed_ms = finished.elapsed_ms
@@ -178,6 +181,7 @@ class Pipeline:
                 async with (
                     self._clock,
                     opened(self._toolbox, self._spec.tools),
+                    opened_agents(self._hosts, self._spec.agents, self._log.run_dir),
                     opened_hooks(
                         self._spec.cases.values(),
                         self._spec.evaluation,
@@ -252,15 +256,19 @@ class Pipeline:
         for note in outcome.notes:
             self._event("provider_note", trial.model_id, note)
             self._screen.note(f"model `{self._names.of(trial.model_id)}`: {redact(note)}")
-        frame = await off_loop(text, partial(artifact_frame, artifact_of(execution)))
-        path = self._log.append_artifact(trial.model_id, frame)
         n_tool_calls = len(outcome.tool_calls) or len(tools.tool_calls)
         cut_off: asyncio.CancelledError | None = None
+        looking = time.perf_counter()
         try:
             checks = await self._checked(execution, n_tool_calls)
         except asyncio.CancelledError as exc:  # the answer is written down all the same
             cut_off = exc
             checks = interrupted(execution.case.checks, check_command(self._log.run_dir))
+        if execution.phases:
+            execution.phases["checks"] = round((time.perf_counter() - looking) * 1000)
+        framed = partial(artifact_frame, artifact_of(execution))
+        frame = framed() if cut_off else await off_loop(text, framed)
+        path = self._log.append_artifact(trial.model_id, frame)
         model = self._models[trial.model_id]
         made = partial(
             result_of,

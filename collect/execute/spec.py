@@ -20,6 +20,7 @@ from collect.config import LoadedCase, ResolvedModel, RunInputs, load_inputs, ru
 from collect.config.endpoints import refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
 from collect.config.resolved import SAME_IN_CONFIG
+from collect.execute.agents import RunAgents, agents_of, agents_ready
 from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
 from collect.execute.evaluation import evaluation_of, hooks_ready
 from collect.execute.tools import RunTools, locked_in, tools_of
@@ -109,6 +110,7 @@ class RunSpec:
     """Answers of earlier runs are taken over before anything is asked."""
     warnings: tuple[str, ...] = ()
     tools: RunTools = field(default_factory=RunTools)
+    agents: RunAgents = field(default_factory=RunAgents)
     evaluation: RunEvaluation | None = None
     """By which its trials are evaluated."""
     keep_workspaces: KeepWorkspaces = "all"
@@ -143,6 +145,7 @@ def inputs_of(request: RunRequest, working_dir: Path) -> RunInputs:
     skip, is_unsafe = request.skip_unevaluable, request.unsafe_no_sandbox
     inputs = runnable(narrow(inputs, request.narrowed), skip_unevaluable=skip)
     inputs = locked_in(inputs, is_unsafe=is_unsafe, skip_unevaluable=skip)
+    inputs = agents_ready(inputs, skip_unevaluable=skip)
     return hooks_ready(inputs, is_unsafe=is_unsafe, skip_unevaluable=skip)
 
 
@@ -185,6 +188,7 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
             inputs.sandbox,
             (inputs.suite.suite_id, inputs.suite.title),
         ),
+        agents=agents_of(inputs),
         evaluation=evaluation_of(inputs.evaluation, inputs.profile.sandbox.limits),
         keep_workspaces=request.keep_workspaces,
         workspaces_mb=request.workspaces_mb,
@@ -234,6 +238,7 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
         narrowed=inputs.narrowed,
         skip_unevaluable=inputs.skip_unevaluable,
         sandbox=inputs.sandbox,
+        openclaw=inputs.openclaw,
         evaluation=spec.evaluation,
         keep_workspaces=spec.keep_workspaces,
         workspaces_mb=spec.workspaces_mb,

@@ -17,9 +17,11 @@ from collect.config import LoadedCase, ResolvedModel
 from collect.config.embedded import engine, relocate_models
 from collect.config.endpoints import PROVIDERS, key_problem, refuse_unusable_keys
 from collect.config.models import refuse_too_few_files
+from collect.config.project_files import project_of
 from collect.config.runners import RUNNERS
 from collect.config.tools.web_search import web_search_problems
 from collect.config.unsupported import reserved
+from collect.execute.agents import stored_agents
 from collect.execute.budget import refuse_unpriced
 from collect.execute.evaluation import hooks_problem, of_project
 from collect.execute.spec import RunRequest, RunSpec
@@ -149,6 +151,7 @@ def _spec_of(
             why = f"request option `{option}` of model `{model.model_id}` {reason}"
             raise NotResumable(run_dir, f"{why}; take it out and start a new run")
     tools = _tools_of(run_dir, config, request, cases)
+    agents = stored_agents(config.openclaw, run_dir, project_of(Path(config.suite_path)), again)
     _require_evaluation(run_dir, config, cases, is_unsafe=request.unsafe_no_sandbox)
     verify_stored(run_dir, models, cases, tools.fingerprint, again)
     with (run_dir / "plan.jsonl").open("rb") as plan:
@@ -166,6 +169,7 @@ def _spec_of(
         max_cost_usd=config.max_cost_usd if limit is None else limit,
         reuse=config.reuse,
         tools=tools,
+        agents=agents,
         evaluation=config.evaluation,
         keep_workspaces=config.keep_workspaces,
         workspaces_mb=config.workspaces_mb,

@@ -119,6 +119,8 @@ def settings_part(model: ResolvedModel, case: LoadedCase, repetition: int) -> st
         },
         "repetition": repetition,
     }
+    if case.runner_type == "openclaw":
+        in_force["primary_params"] = dict(model.primary_params)
     return digest(in_force)
 
 
@@ -130,7 +132,7 @@ class SettingsParts:
 
     def of(self, model: ResolvedModel, case: LoadedCase, repetition: int) -> str:
         """Return the settings part of one trial."""
-        if case.settings or case.context.llm_probe.tools:
+        if case.settings or case.context.llm_probe.tools or case.runner_type != "llm_probe":
             return settings_part(model, case, repetition)
         key = model.model_id, repetition
         if key not in self._shared:
@@ -157,11 +159,14 @@ def tools_part(
 
 
 def image_part(inputs: RunInputs, case: LoadedCase) -> str | None:
-    """Return the hash of the container image an openclaw case runs in."""
-    block = inputs.profile.openclaw
+    """Return the hash of where an openclaw case runs: version, image, network, limits."""
+    block, found = inputs.profile.openclaw, inputs.openclaw
     if case.runner_type != "openclaw" or block is None:
         return None
-    return digest({"image": block.image})
+    facts = block.model_dump(mode="json", include={"executable", "network", "limits"})
+    facts["image"] = block.image if found is None else found.image_digest
+    facts["version"] = None if found is None else found.version
+    return digest(facts)
 
 
 def agent_part(inputs: RunInputs, case: LoadedCase) -> str | None:

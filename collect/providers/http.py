@@ -22,6 +22,7 @@ from pydantic import JsonValue
 
 from collect import http_client
 from collect.config import ResolvedModel
+from collect.config.endpoints import PROVIDERS
 from collect.http_client.pool import CompletionQueue
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http_reply import broken, read_answer
@@ -36,6 +37,9 @@ MAX_INLINE_BYTES = 1_000_000
 
 MAX_NOTES = 10
 """Sentences about one model; a server may name another model in every answer."""
+
+OF_A_TOOL = frozenset({"messages", "input", "stream", "store", "include"})
+"""Parts of a body that are the tool's business where a tool asks: what it says, and how."""
 
 STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
 
@@ -155,8 +159,29 @@ class OverHttp(ABC):
         self._noted.update(fresh)  # each is said once a run
         return replace(reply, notes=(*reply.notes, *fresh))
 
-    async def _ask(self, prepared: Prepared) -> Reply:
-        exchange = http_client.Exchange(self.end if prepared.body["stream"] else None)
+    def relayed(self, body: Mapping[str, JsonValue], request: Request) -> Prepared:
+        """Return a request that a tool has written, with the settings of ours in it.
+
+        Args:
+            body: the tool's; its messages, its tools and whether it streams stay.
+            request: whose settings stand in place of the tool's own.
+        """
+        streams = body.get("stream") is True
+        ours = self.body(request, stream=streams) | dict(self.model.request_options)
+        settings = {name: one for name, one in ours.items() if name not in OF_A_TOOL}
+        limits = set(PROVIDERS[self.model.provider].limits)
+        replaced = limits if limits & settings.keys() else set()  # a server takes one of them
+        kept = {name: one for name, one in body.items() if name not in replaced}
+        whole: dict[str, JsonValue] = {**kept, **settings, "stream": streams}
+        return Prepared(request, whole, orjson.dumps(whole))
+
+    async def relay(self, prepared: Prepared, exchange: http_client.Exchange) -> Reply:
+        """Send a tool's request once, and return what came of it; `exchange` takes the answer."""
+        return await self._ask(prepared, exchange)
+
+    async def _ask(self, prepared: Prepared, exchange: http_client.Exchange | None = None) -> Reply:
+        if exchange is None:
+            exchange = http_client.Exchange(self.end if prepared.body["stream"] else None)
         timeout_s = prepared.request.timeout_s
         failure = None
         try:

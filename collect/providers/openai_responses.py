@@ -359,5 +359,7 @@ class OpenAIResponses(OverHttp):
         answer.finish(data, "completed")
         return answer.reply()
 
-    async def _ask(self, prepared: Prepared) -> Reply:
-        return judged(await super()._ask(prepared), prepared.body.get("max_output_tokens"))
+    async def _ask(self, prepared: Prepared, exchange: Exchange | None = None) -> Reply:
+        return judged(
+            await super()._ask(prepared, exchange), prepared.body.get("max_output_tokens")
+        )

@@ -140,7 +140,7 @@ def _latest(
         is_ok=availability == "ok",
         is_success=success is True,
         is_passed=passed is True,
-        is_final=success is True or not is_open(str(failure_type)),
+        is_final=success is True or passed is True or not is_open(str(failure_type)),
         failed_outside=success is not True
         and failure_type != SKIPPED_ON_REQUEST
         and (failure is None or not failure.counts_against_model),

@@ -38,6 +38,10 @@ class Execution:
     """Requests and answers of the conversation; None: the runner does not count them."""
     tool_ms: int | None = None
     """Wall time of tools, which is no time of the model's; None: none was called."""
+    turns_completed: int | None = None
+    """Turns of the case that an agent came to the end of; None: it is no agent's."""
+    ended_by: str | None = None
+    """Of an agent: `exit`, `error`, or the limit that ended it."""
     phases: dict[str, int] = field(default_factory=dict)
     """What the runner spent its time on: a name to whole ms."""
     workspace: str | None = None
@@ -52,6 +56,8 @@ class RunnerContext:
     clock: LoopClock
     completions: CompletionQueue
     toolbox: Toolbox = field(default_factory=Toolbox)
+    hosts: dict[str, object] = field(default_factory=dict)
+    """Where agents are at home, by the kind of their runner; opened before the first trial."""
 
 
 class Runner(Protocol):

@@ -6,8 +6,6 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from pydantic import JsonValue
-
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import key_of
 from collect.config.resolved import WireMessage
@@ -20,7 +18,7 @@ from collect.runners.loop_clock import boot_clock_s
 from collect.runners.tools.calls import ParsedCall
 from collect.runners.tools.conversation import ToolConversation, schemas_of
 from collect.runners.trace import Trace, now_ms
-from collect.runners.turns import summed, turn_facts, with_tools, workspace_of
+from collect.runners.turns import note_reply, summed, turn_facts, with_tools, workspace_of
 from schemas.run.config import PlannedTrial
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
@@ -83,7 +81,7 @@ class LlmProbe:
                 )
                 attempts += made
                 replies.append(reply)
-                _note_reply(trace, reply, {} if tools is None else turn_facts(reply, self._model))
+                note_reply(trace, reply, {} if tools is None else turn_facts(reply, self._model))
                 if reply.text:
                     trace.message("assistant", reply.text)
                 calls = _note_calls(trace, reply) if tools is None else tools.parsed(reply)
@@ -190,28 +188,6 @@ def without_our_own(reply: Reply, stood_s: float, took_s: float) -> Reply:
     if stood_s >= STOPPED_S and reply.e2e_ms is not None:
         return replace(reply, e2e_ms=None, ttft_ms=None)
     return reply
-
-
-def _note_reply(trace: Trace, reply: Reply, facts: dict[str, JsonValue]) -> None:
-    """Note how a request ended, with `facts` of one of several."""
-    detail: dict[str, JsonValue] = {
-        "http_status": reply.http_status,
-        "e2e_ms": reply.e2e_ms,
-        "ttft_ms": reply.ttft_ms,
-        "finish_reason": reply.finish_reason,
-        **facts,
-    }
-    if reply.failure_type is not None:
-        trace.runner(
-            "provider_error",
-            failure_type=reply.failure_type,
-            error_message=reply.error_message,
-            **detail,
-        )
-    else:
-        trace.runner("provider_reply", **detail)
-    if reply.reasoning:
-        trace.message("assistant", reply.reasoning, name="reasoning")
 
 
 def _note_calls(trace: Trace, reply: Reply) -> list[ParsedCall]:

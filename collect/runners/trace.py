@@ -26,14 +26,20 @@ class Trace:
 
     def __init__(self) -> None:
         self.events: list[TraceObject] = []
+        self._moment: int | None = None
+        self._marks: TraceObject = {}
+
+    def stamp(self, moment: int | None = None, marks: TraceObject | None = None) -> None:
+        """Give what is noted from here on another moment than now, in ms, and further fields."""
+        self._moment, self._marks = moment, marks or {}
 
     def _note(self, event_type: str, **fields: JsonValue) -> None:
         stamp: TraceObject = {
             "sequence": len(self.events),
-            "at_ms": now_ms(),
+            "at_ms": now_ms() if self._moment is None else self._moment,
             "event_type": event_type,
         }
-        self.events.append(stamp | fields)
+        self.events.append(stamp | self._marks | fields)
 
     def message(self, role: Role, content: str, name: str | None = None) -> None:
         """Note a message that was sent or received."""

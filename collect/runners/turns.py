@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from collect.config import ResolvedModel
 from collect.providers.base import Reply, Request, Usage
 from collect.runners.tools.conversation import ToolConversation
+from collect.runners.trace import Trace
 from schemas.config.prices import NANO
 from schemas.run.config import PlannedTrial
 from schemas.run.layout import WORKSPACES
@@ -44,6 +45,28 @@ def turn_facts(reply: Reply, model: ResolvedModel) -> dict[str, JsonValue]:
     elif nano is not None:
         facts |= {"cost_usd": nano / NANO, "cost_source": "computed"}
     return facts
+
+
+def note_reply(trace: Trace, reply: Reply, facts: dict[str, JsonValue]) -> None:
+    """Note how a request ended, with `facts` of one of several."""
+    detail: dict[str, JsonValue] = {
+        "http_status": reply.http_status,
+        "e2e_ms": reply.e2e_ms,
+        "ttft_ms": reply.ttft_ms,
+        "finish_reason": reply.finish_reason,
+        **facts,
+    }
+    if reply.failure_type is not None:
+        trace.runner(
+            "provider_error",
+            failure_type=reply.failure_type,
+            error_message=reply.error_message,
+            **detail,
+        )
+    else:
+        trace.runner("provider_reply", **detail)
+    if reply.reasoning:
+        trace.message("assistant", reply.reasoning, name="reasoning")
 
 
 def summed(replies: Sequence[Reply]) -> Reply:

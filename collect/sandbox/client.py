@@ -26,7 +26,7 @@ from collect.config.endpoints import without_secrets
 from collect.sandbox.base import Backend, Command, Completed, Folders, SandboxError
 from collect.sandbox.output import unpacked
 from collect.workspace import HOME, TMP
-from collect.workspace.record import keep_workspace
+from collect.workspace.record import NOTHING, Before, keep_workspace
 from collect.workspace.snapshot import Budget
 from schemas.config.sandbox import MB, SandboxProfile
 from schemas.errors import printable
@@ -156,7 +156,11 @@ class Sandbox:
         return {"do": "run", "job": job}
 
     async def keep(
-        self, folders: Folders, target: Path, named: Sequence[str] = ()
+        self,
+        folders: Folders,
+        target: Path,
+        named: Sequence[str] = (),
+        before: Before = NOTHING,
     ) -> Workspace | None:
         """Copy and list what a trial has left, in a new folder, up to the limits.
 
@@ -167,6 +171,7 @@ class Sandbox:
             folders: of the trial.
             target: the new folder.
             named: absolute paths, as commands see them.
+            before: what the workspace began with.
 
         Returns:
             What was there; None for nothing, and then no folder is made.
@@ -182,7 +187,13 @@ class Sandbox:
         )
         elsewhere = {TMP: folders.tmp, HOME: folders.home}
         return await asyncio.to_thread(
-            keep_workspace, folders.workspace, target, budget, elsewhere=elsewhere, named=named
+            keep_workspace,
+            folders.workspace,
+            target,
+            budget,
+            elsewhere=elsewhere,
+            named=named,
+            before=before,
         )
 
     async def remove(self, folders: Folders) -> None:

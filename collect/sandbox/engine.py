@@ -118,12 +118,16 @@ class Engine:
         client: `podman` or `docker`, looked up on PATH.
         image: which runs; it must be here.
         limits: of one command.
+        network: what a command with the network is given; None: the engine's own choice.
     """
 
     is_engine = True
 
-    def __init__(self, client: str, image: str, limits: SandboxLimits) -> None:
+    def __init__(
+        self, client: str, image: str, limits: SandboxLimits, network: str | None = None
+    ) -> None:
         self.name = client
+        self._network = () if network is None else (f"--network={network}",)
         self.image = image
         self.limits = limits
         self._client = (shutil.which(client) or client, "--log-level=error")
@@ -184,7 +188,7 @@ class Engine:
             *(*self.found.lock, f"--name={name}"),
             f"--label={LABEL}={_owner(folders.workspace.parent.parent)}",
             f"--user={owner.st_uid}:{owner.st_gid}",
-            *(() if command.network else ("--network=none",)),
+            *(self._network if command.network else ("--network=none",)),
             *(f"--volume={here}:{inside}:rw,z" for here, inside in places),
             *self._own_end(command.timeout_s),
             *("--entrypoint=/bin/sh", self.found.image_id, *FIRST_PROCESS),

@@ -28,7 +28,7 @@ from collect.plan.plan import trial_of
 from collect.run_folder.log import PLAN, RunLog
 from collect.runners.trace import now_ms
 from collect.stored_checks.inputs import CheckRequest, Inputs
-from collect.stored_checks.stored_trial import StoredTrial, counts_against_model
+from collect.stored_checks.stored_trial import StoredTrial, counts_against_model, is_agents
 from schemas.config.checks import DeterministicCheck
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, NotResumable, restore_command
 from schemas.io.own_files import open_own_file
@@ -259,7 +259,8 @@ class StoredChecks:
         verdict: bool | None = None
         is_scorable = case.is_scorable or (bool(checks) and _is_sound(checks))
         if is_scorable:
-            verdict = False if counts else joined(result.objective_pass, checks)
+            by_checks = not counts or (is_agents(result) and bool(checks))
+            verdict = joined(result.objective_pass, checks) if by_checks else False
         self._write(result, number, verdict, checks, is_scorable=is_scorable)
         self.report.n_evaluated += 1
         self.report.verdicts[VERDICTS[verdict]] += 1

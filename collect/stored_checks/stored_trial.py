@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from collect.checks.left import Trial
 from collect.config import LoadedCase
+from collect.config.runners import RUNNERS
 from collect.execute.checking import last_message
 from schemas.errors import NotOwnFile
 from schemas.failures import known_failure
@@ -105,6 +106,11 @@ class StoredTrial:
         )
 
 
+def is_agents(result: Result) -> bool:
+    """Return whether an agent made a trial, so that what it left counts however it ended."""
+    return result.runner_type in RUNNERS and RUNNERS[result.runner_type].is_agent
+
+
 def counts_against_model(result: Result, *, was_scorable: bool) -> bool | None:
     """Return whether a failed trial is the model's; None: it was answered.
 
@@ -117,5 +123,5 @@ def counts_against_model(result: Result, *, was_scorable: bool) -> bool | None:
     if failure is None:
         return False
     if result.failure_type == "timeout" and was_scorable:
-        return result.passed is False
+        return result.passed is False or (is_agents(result) and result.attempt_count > 0)
     return failure.counts_against_model

@@ -5,13 +5,25 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from collect.workspace.diff import changes, unified
 from collect.workspace.snapshot import Budget, Snapshot
 from schemas.run.layout import SNAPSHOT, SNAPSHOT_DIFF, SNAPSHOT_RECORD
-from schemas.run.workspace import Workspace, unspelled
+from schemas.run.workspace import Workspace, WorkspaceEntry, unspelled
 
 MAX_DIFF_BYTES = 1_000_000
+
+
+class Before(NamedTuple):
+    """What a workspace began with."""
+
+    entries: tuple[WorkspaceEntry, ...]
+    folder: Path | None
+    """Where these files lie; None: there are none."""
+
+
+NOTHING = Before((), None)
 
 
 def keep_workspace(
@@ -21,6 +33,7 @@ def keep_workspace(
     *,
     elsewhere: Mapping[str, Path] | None = None,
     named: Sequence[str] = (),
+    before: Before = NOTHING,
 ) -> Workspace | None:
     """Copy and list what a trial has left, in a new folder.
 
@@ -35,6 +48,7 @@ def keep_workspace(
         elsewhere: other folders of the trial by the paths that commands see; their own names are
             those of the copies.
         named: absolute paths, as commands see them; one in no folder of `elsewhere` is passed over.
+        before: what the workspace began with, against which it has changed.
 
     Returns:
         The record; None where nothing is there, and then no folder is made.
@@ -53,11 +67,11 @@ def keep_workspace(
             other = Snapshot(target / folder.name, budget, prefix=f"{place}/")
             other.take_named(folder, [unspelled(name) for name in sorted(set(inner))])
             entries += other.entries
-    if not entries and not budget.n_unlisted:
+    found = changes(before.entries, snapshot.entries)
+    if not entries and not found and not budget.n_unlisted:
         return None
-    found = changes((), snapshot.entries)
     target.mkdir(parents=True, exist_ok=True)
-    text, truncated = unified(found, None, target / SNAPSHOT, MAX_DIFF_BYTES)
+    text, truncated = unified(found, before.folder, target / SNAPSHOT, MAX_DIFF_BYTES)
     record = Workspace(
         entries=tuple(sorted(entries, key=lambda entry: entry.path)),
         changes=found,
@@ -68,3 +82,13 @@ def keep_workspace(
     (target / SNAPSHOT_DIFF).write_bytes(text.encode())
     (target / SNAPSHOT_RECORD).write_bytes(record.model_dump_json(indent=1).encode() + b"\n")
     return record
+
+
+def free_folder(target: Path) -> Path:
+    """Return a name that nothing has: a trial that is asked again has files of its own."""
+    if not target.exists():
+        return target
+    number = 2
+    while (other := target.with_name(f"{target.name}-{number}")).exists():
+        number += 1
+    return other

@@ -126,8 +126,8 @@ class LlmProbeContext(Record):
     )
 
 
-class OpenClawContext(Record):
-    """What an openclaw case expects to find."""
+class OpenClawContext(OpenRecord):
+    """What an agent is told beside its messages; further keys are hints of yours."""
 
     expected_artifact: NonEmpty | tuple[NonEmpty, ...] | None = Field(
         default=None, description="File, or files, expected in the workspace."

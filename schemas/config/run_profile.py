@@ -15,10 +15,26 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import orjson
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from schemas.base import Count, NonEmpty, Positive, Record, SchemaVersion, Slug, Unit
-from schemas.config.sandbox import DEFAULT_SANDBOX, SandboxProfile
+from schemas.base import (
+    Count,
+    NonEmpty,
+    Positive,
+    Record,
+    SchemaVersion,
+    Slug,
+    Unit,
+    require,
+)
+from schemas.config.sandbox import (
+    DEFAULT_SANDBOX,
+    IMAGE_PATTERN,
+    PINNED,
+    SandboxLimits,
+    SandboxProfile,
+    is_pinned,
+)
 
 MAX_LATE_MS = 1_000
 """How long after its limit a request that timed out may have ended."""
@@ -83,15 +99,62 @@ class ExecutionPolicy(Record):
     )
 
 
+DEFAULT_AGENT_LIMITS = SandboxLimits(
+    command_seconds=3_600,
+    cpu_seconds=3_600,
+    memory_mb=2_000,
+    processes=256,
+    file_mb=200,
+    workspace_mb=1_000,
+    workspace_files=50_000,
+)
+"""An agent is a program of its own, with the tools that it starts."""
+
+AgentNetwork = Literal["endpoint", "bridge", "host"]
+
+
 class OpenClawRunProfile(Record):
-    """The container that openclaw cases run in."""
+    """Where and how long openclaw cases run."""
 
     agent_id: Slug = Field(description="The folder below configs/agents.")
-    image: NonEmpty = Field(description="Pinned OCI image that holds the openclaw CLI.")
-    timeout_seconds: Annotated[int, Field(ge=1), Unit("s")] = Field(
-        description="Wall clock of the container."
+    executable: Literal["container", "local"] = Field(
+        default="container",
+        description="`local`: the installed command `openclaw`, locked in by bwrap.",
     )
-    docker_cli: NonEmpty = Field(default="docker", description="Or podman.")
+    image: Annotated[str, Field(pattern=IMAGE_PATTERN)] | None = Field(
+        default=None,
+        description="OCI image that holds the openclaw CLI, by digest or by a tag other than "
+        "`latest`; it is here before the run begins.",
+    )
+    timeout_seconds: Annotated[int, Field(ge=1), Unit("s")] = Field(
+        description="Wall clock of all turns of a trial together."
+    )
+    turn_timeout_seconds: Annotated[int, Field(ge=1), Unit("s")] | None = Field(
+        default=None, description="Of one turn; null: what is left."
+    )
+    docker_cli: Literal["docker", "podman"] = Field(
+        default="docker", description="What runs containers."
+    )
+    network: AgentNetwork = Field(
+        default="endpoint",
+        description="`endpoint`: nothing but the model; `bridge`, `host`: the engine's networks.",
+    )
+    limits: SandboxLimits = Field(
+        default=DEFAULT_AGENT_LIMITS, description="Of one turn, with all that the agent starts."
+    )
+
+    @model_validator(mode="after")
+    def _is_runnable(self) -> OpenClawRunProfile:
+        is_local = self.executable == "local"
+        require(is_local or self.image is not None, "needs an `image`, or `executable: local`")
+        require(not is_local or self.image is None, "`image` is not for `executable: local`")
+        require(self.image is None or is_pinned(self.image), PINNED)
+        require(
+            not (is_local and self.network == "bridge"),
+            "`network: bridge` is a container's; `executable: local` has `endpoint` and `host`",
+        )
+        require(not (is_local and self.limits.cores is not None), "`cores` is for containers")
+        return self
 
 
 class RunProfile(Record):

@@ -14,6 +14,8 @@ CONTAINER_ENGINES: tuple[BackendName, ...] = ("podman", "docker")
 
 IMAGE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:/-]*(@sha256:[0-9a-f]{64})?$"
 
+PINNED = "`image` must be pinned: name@sha256:… or name:tag, the tag not `latest`"
+
 MB = 1_000_000
 
 
@@ -61,14 +63,11 @@ class SandboxProfile(Record):
         require(not needs_image or self.image is not None, "`podman` and `docker` need an `image`")
         has_cores = self.limits.cores is not None
         require(needs_image or not has_cores, "`cores` is for `podman` and `docker`")
-        is_pinned = self.image is None or _is_pinned(self.image)
-        require(
-            is_pinned, "`image` must be pinned: name@sha256:… or name:tag, the tag not `latest`"
-        )
+        require(self.image is None or is_pinned(self.image), PINNED)
         return self
 
 
-def _is_pinned(image: str) -> bool:
+def is_pinned(image: str) -> bool:
     """Return whether a name of an image means the same one tomorrow, as far as a name can."""
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]

@@ -25,7 +25,7 @@ from schemas.config.case import Cluster
 from schemas.config.evaluation_profile import SecurityPolicy
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
-from schemas.config.run_profile import ExecutionPolicy
+from schemas.config.run_profile import AgentNetwork, ExecutionPolicy
 from schemas.config.sandbox import SandboxLimits
 from schemas.config.suite import ContextTokens, Routing, Threads
 from schemas.errors import SchemaError
@@ -96,6 +96,9 @@ class RunModel(Record):
     embedded: EmbeddedServer | None = Field(
         default=None, description="Of a model that the run serves itself; null: asked elsewhere."
     )
+    primary_params: dict[str, JsonValue] = Field(
+        default_factory=dict, description="What an agent sets its model to."
+    )
     request_options: dict[str, JsonValue]
     resource_tag: str = Field(description="In the names of the resource snapshots.")
     settings: dict[str, EffectiveSetting]
@@ -118,6 +121,31 @@ class RunSandbox(Record):
     image: str | None = None
     image_digest: str | None = None
     limits: SandboxLimits
+
+
+class RunAgent(Record):
+    """An agent of the run, by content."""
+
+    fingerprint: Sha256 = Field(description="Of its fragments and its workspace.")
+    files: dict[str, Sha256] = Field(
+        description="Every file that it begins with, by path; nothing else is inherited."
+    )
+
+
+class RunOpenClaw(Record):
+    """How the openclaw cases of a run are run; part of their fingerprint."""
+
+    executable: Literal["container", "local"]
+    docker_cli: str | None = Field(description="Null: no container.")
+    image: str | None
+    image_digest: str | None
+    version: str = Field(description="Of the agent, as it says itself where it runs.")
+    network: AgentNetwork
+    timeout_seconds: Positive
+    turn_timeout_seconds: Positive | None
+    limits: SandboxLimits
+    agents: dict[Slug, RunAgent] = Field(description="By agent_id.")
+    assignments: dict[Slug, Slug] = Field(description="case_id to agent_id.")
 
 
 class RunEvaluation(Record):
@@ -177,6 +205,9 @@ class RunConfig(Record):
     )
     sandbox: RunSandbox | None = Field(
         default=None, description="Null: no case has tools that need one."
+    )
+    openclaw: RunOpenClaw | None = Field(
+        default=None, description="Null: no case runs with openclaw."
     )
     evaluation: RunEvaluation | None = Field(
         default=None, description="Null: no evaluation profile was named."

@@ -134,6 +134,15 @@ class Stamped(Record):
 
     sequence: Count
     at_ms: EpochMillis
+    trajectory: str | None = Field(
+        default=None, description="`main/<name>` of an agent that the main one started."
+    )
+    is_copied_context: bool | None = Field(
+        default=None, description="It happened in another session, and was taken over."
+    )
+    source: str | None = Field(
+        default=None, description="Where an agent has stored it: file#line below its state."
+    )
 
 
 class MessageEvent(Stamped):
@@ -218,6 +227,12 @@ class Artifact(Record):
     trace: tuple[TraceEvent, ...]
     turns: Count | None = Field(
         default=None, description="Requests and answers; null: the runner does not count them."
+    )
+    turns_completed: Count | None = Field(
+        default=None, description="Of the case, by an agent; null: no agent ran."
+    )
+    ended_by: str | None = Field(
+        default=None, description="`exit`, or what ended the agent; null: no agent ran."
     )
     phases: dict[str, Millis] = Field(
         default_factory=dict, description="What the runner spent its time on."

@@ -488,7 +488,7 @@ AGENTS = [
           agent(raw(f"{AGENT}/agent.yaml", "a: [")), VALIDATE),
     Entry("unknown agent", "did you mean `helper`",
           agent(lambda project: project.profile(
-              openclaw={"agent_id": "helpre", "image": "i", "timeout_seconds": 1})), VALIDATE),
+              openclaw={"agent_id": "helpre", "image": "i:1", "timeout_seconds": 1})), VALIDATE),
     Entry("file of no kind", "is of no known kind",
           raw("what.yaml", "title: x\n"), ("validate", "what.yaml")),
     Entry("file of two kinds", "`case_id` and `suite_id`",

@@ -25,6 +25,7 @@ from collect.runners.tools.calls import MAX_CALLS_PER_TURN, ParsedCall, parsed_c
 from collect.runners.tools.toolbox import Toolbox
 from collect.runners.trace import Trace
 from collect.sandbox.base import SandboxError
+from collect.workspace.record import free_folder
 
 FACTS = ("exit_code", "ended_by", "cpu_ms", "peak_memory_bytes", "oom_kills", "throttled_ms")
 """What the trace takes of a tool's facts; a reader of traces refuses what it does not know."""
@@ -133,7 +134,7 @@ class ToolConversation:
         sandbox, folders = self._toolbox.services.sandbox, self._context.folders
         if sandbox is None or folders is None:
             return None
-        kept = _free(target)
+        kept = free_folder(target)
         try:
             record = await sandbox.keep(folders, kept, self._named)
         except OSError as exc:
@@ -151,13 +152,3 @@ class ToolConversation:
         if sandbox is not None and folders is not None:
             with contextlib.suppress(SandboxError):  # its helper is gone, and the folders with it
                 await sandbox.remove(folders)
-
-
-def _free(target: Path) -> Path:
-    """Return a name that nothing has: a trial that is asked again has files of its own."""
-    if not target.exists():
-        return target
-    number = 2
-    while (other := target.with_name(f"{target.name}-{number}")).exists():
-        number += 1
-    return other

@@ -497,16 +497,23 @@ def test_a_mistake_in_a_prompt_list_is_explained(project, text, message):
 MESSAGES = [{"role": "user", "content": "x"}]
 
 
-def test_what_is_not_built_loads_whole_and_is_refused_by_name(project):
-    project.case(runner={"type": "openclaw"})
-    project.case("plain", tags=["plain"])
+def test_a_turn_is_a_users(project):
+    case_input = {"turns": [{"role": "user", "content": "a"}, {"role": "system", "content": "b"}]}
+    project.case(runner={"type": "openclaw"}, input=case_input)
     project.profile(openclaw={"agent_id": "a", "image": "i:1", "timeout_seconds": 60})
     agent(project, "a")
 
-    assert "the openclaw runner is not part of this version" in said(project)
+    assert "`input.turns`: a turn is a user's; found `system`" in said(project)
 
-    project.suite(case_selection={"include_tags": ["plain"]})
-    assert ids(project) == ["plain"], "a suite that does not need it runs"
+
+@pytest.mark.parametrize("provider", ["claude_code_cli"])
+def test_an_agent_asks_an_endpoint_and_no_command(project, provider):
+    project.case(runner={"type": "openclaw"})
+    project.model(provider=provider)
+    project.profile(openclaw={"agent_id": "a", "image": "i:1", "timeout_seconds": 60})
+    agent(project, "a")
+
+    assert f"an agent cannot ask its model through `{provider}`; allowed: " in said(project)
 
 
 # ---- checks

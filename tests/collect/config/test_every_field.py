@@ -21,9 +21,9 @@ from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFi
 from schemas.config.evaluation_profile import EvaluationProfile, SecurityPolicy
 from schemas.config.prices import Price
 from schemas.config.project import ProjectFile
-from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.run_profile import RunProfile
 from schemas.config.sandbox import SandboxLimits
-from schemas.config.suite import Suite, SuiteOpenClawConfig
+from schemas.config.suite import Suite
 from schemas.errors import ConfigError
 from tests.collect.checks.test_field_effects import CHECKED, LIMITS, PLANNED, VERDICTS, WIRE
 from tests.support.paths import ROOT
@@ -31,7 +31,7 @@ from tests.support.paths import ROOT
 # ---- warned of or refused by name
 
 MESSAGES = [{"role": "user", "content": "x"}]
-BLOCK = {"agent_id": "helper", "image": "i", "timeout_seconds": 1}
+BLOCK = {"agent_id": "helper", "image": "i:1", "timeout_seconds": 1}
 ASSIGNED = {"agent_id": "helper", "case_selection": {"include_case_ids": ["plain"]}}
 RUBRIC = {"criteria": [{"name": "n", "what_good_looks_like": "g", "what_bad_looks_like": "b"}]}
 EXACT = {"type": "exact", "value": "x"}
@@ -69,7 +69,7 @@ def profile(**fields):
 
 TURNS = "counts turns with tools, and no case offers any: nothing reads it"
 JUDGING = "is for a judge, and judging is not part of this version: nothing reads it"
-RUNNER = "is for the openclaw runner, which is not part of this version: nothing reads it"
+RUNNER = "is for openclaw cases, and none is selected: nothing reads it"
 PASSED = "is passed through, but nothing reads it"
 
 UNCOUNTED = {
@@ -100,7 +100,8 @@ WARNED = {
     "a key of the user's own of a runner": (
         case(runner={"type": "llm_probe", "sandbox": 1}), "`runner.sandbox` " + PASSED),
     "a key of the user's own of a model": (model(owner="x"), "`models[0].owner` " + PASSED),
-    "primary_params for an agent": (model(primary_params={"a": 1}), "primary_params `a` are read"),
+    "primary_params for an agent": (
+        model(primary_params={"a": 1}), "`models[0].primary_params` " + RUNNER),
     "Case.expectations": (
         case(expectations={"hard_expectations": [{"text": "Good."}]}), "`expectations` " + JUDGING),
     "Case.rubric": (case(rubric=RUBRIC), "`rubric` " + JUDGING),
@@ -118,15 +119,12 @@ WARNED = {
         suite(case_selection={"exclude_tags": ["slow"]}),
         "`case_selection.exclude_tags[0]`: no case has this tag; found `slow`"),
     "Suite.openclaw": (suite(openclaw={"agent_assignments": [ASSIGNED]}), "`openclaw` " + RUNNER),
-    "RunProfile.openclaw": (profile(openclaw=BLOCK), "`openclaw` " + RUNNER),
 }  # fmt: skip
 """What to write, and what is said of it; two texts: by `validate`, and by `plan` and `run`."""
 
-NOT_HERE = "is not part of this version"
 NO_WORKSPACE = "check `c` cannot be made: it looks into a workspace"
 
 REFUSED = {
-    "RunnerConfig.type": (case(runner={"type": "openclaw"}), f"the openclaw runner {NOT_HERE}"),
     "DeterministicCheck.python_hook": (
         case(deterministic_checks=[HOOK]),
         "check `c` cannot be made: python hooks are switched off"),
@@ -201,16 +199,26 @@ def test_what_many_cases_hold_is_said_once(many, written):
     assert "`expectations` and `rubric` are for a judge" in one
 
 
-@pytest.mark.parametrize(("kind", "said"), [("agent", RUNNER)])
-def test_files_that_no_command_of_this_version_reads_are_said(kind, said, written):
-    record = {"schema_version": 1, f"{kind}_id": "e", "title": "E"}
-    name = f"configs/{kind}s/e" + ("/agent.yaml" if kind == "agent" else ".yaml")
-    written.write(f"configs/{kind}s/e/workspace/AGENTS.md", "x")
-    assert not any(name in one for one in validated(written))
-    written.write(name, record)
+def test_what_is_for_agents_is_said_to_count_nothing_where_no_case_has_one(written):
+    written.profile(openclaw=BLOCK)
 
-    (one,) = [one for one in validated(written) if one.endswith(f"{name}: {said}")]
-    assert one
+    (_,) = [one for one in written.load().warnings if "`openclaw` " + RUNNER in one]
+
+    written.case("agentic", runner={"type": "openclaw"})
+    assert not [one for one in written.load().warnings if RUNNER in one]
+
+
+@pytest.mark.parametrize("name", ["timeout_seconds", "stream"])
+def test_what_no_agent_reads_is_said_where_all_cases_have_one(name, written):
+    value = {"timeout_seconds": 60, "stream": False}[name]
+    written.profile(openclaw=BLOCK, runner_defaults={name: value})
+    written.case("agentic", runner={"type": "openclaw"}, tags=["agents"])
+    said = f"`runner_defaults.{name}` is for llm_probe cases, and all run with openclaw"
+    assert not [one for one in written.load().warnings if said in one]
+
+    written.suite(case_selection={"include_tags": ["agents"]})
+
+    (_,) = [one for one in written.load().warnings if said in one]
 
 
 # ---- proved elsewhere
@@ -298,14 +306,51 @@ PROVED = {
         "collect/runners/tools/test_web_search.py::test_the_limit_is_of_the_whole_search",
     "WebSearchSettings.blocked":
         "collect/runners/tools/test_web_search.py::test_the_settings_block_beside_the_suite",
+    **{
+        f"Agent.{name}": "collect/config/test_agents.py::test_the_whole_example_means_what_it_says"
+        for name in ("agent_id", "title", "description", "tags")
+    },
+    **{
+        f"OpenClawFragments.{name}":
+            "collect/runners/openclaw/test_openclaw_config.py::test_fragments_are_merged"
+        for name in ("identity", "agents_defaults", "agent")
+    },
+    "ModelDefaults.aliases":
+        "collect/runners/openclaw/test_openclaw_config.py::test_fragments_are_merged",
+    "ModelDefaults.primary_params":
+        "collect/runners/openclaw/test_openclaw_config.py::test_params_of_the_model_win",
+    "ModelDefaults.fallbacks":
+        "collect/config/test_agents.py::test_a_mistake_is_explained",
+    "AgentAssignment.agent_id":
+        "collect/runners/openclaw/test_openclaw_config.py::test_agents_are_assigned_by_case",
+    "RunnerConfig.type":
+        "end_to_end/openclaw/test_agent_trials.py::test_a_single_turn_is_answered",
+    **{
+        f"OpenClawRunProfile.{name}":
+            "end_to_end/openclaw/test_agent_trials.py::"
+            "test_what_the_agent_was_and_how_it_ran_is_on_record"
+        for name in ("image", "docker_cli")
+    },
+    "OpenClawRunProfile.agent_id":
+        "collect/runners/openclaw/test_openclaw_config.py::test_agents_are_assigned_by_case",
+    "OpenClawRunProfile.timeout_seconds":
+        "end_to_end/openclaw/test_agent_trials.py::"
+        "test_a_time_out_that_did_the_work_has_passed_and_one_that_did_not_has_failed",
+    "OpenClawRunProfile.turn_timeout_seconds":
+        "end_to_end/openclaw/test_agent_trouble.py::test_a_turn_has_its_own_limit",
+    "OpenClawRunProfile.network":
+        "end_to_end/openclaw/test_agent_places.py::"
+        "test_a_network_is_there_where_the_profile_says_so",
+    "OpenClawRunProfile.executable":
+        "end_to_end/openclaw/test_agent_places.py::test_the_installed_command_is_locked_in",
     "Thresholds.ratio_margin":
         "analyze/comparison/test_compared_independently.py::"
         "test_a_comparison_is_what_plain_counting_of_the_lines_comes_to",
 }  # fmt: skip
 
 WHOLE = (
-    Expectations, Rubric, OpenClawRunProfile, SuiteOpenClawConfig, PythonHook,
-    OutputArtifactPresent, WorkspaceFilePresent, EvaluationProfile, Agent,
+    Expectations, Rubric, PythonHook, OutputArtifactPresent, WorkspaceFilePresent,
+    EvaluationProfile,
 )  # fmt: skip
 """Refused or warned of as a whole, so that their own fields need no proof."""
 

@@ -509,7 +509,7 @@ def test_reasoning_effort_and_thinking_level_are_one_thing(project):
     assert "must be text" in said(project)
 
     project.model(primary_params={"max_tokens": 5})
-    assert "`max_tokens` are read by openclaw only" in project.load().warnings[0]
+    assert "`models[0].primary_params` is for openclaw cases" in project.load().warnings[0]
 
 
 def test_an_override_for_a_model_of_another_suite_is_a_warning(project):

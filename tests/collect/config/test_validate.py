@@ -32,7 +32,7 @@ def whole(project):
         {"schema_version": 1, "agent_id": "helper", "title": "H"},
     )
     project.write("configs/agents/helper/workspace/AGENTS.md", "x")
-    project.profile(openclaw={"agent_id": "helper", "image": "i", "timeout_seconds": 1})
+    project.profile(openclaw={"agent_id": "helper", "image": "i:1", "timeout_seconds": 1})
     project.write("benchlake.yaml", {"schema_version": 1})
     return project
 
@@ -141,13 +141,28 @@ def test_a_suites_selection_and_agents_are_resolved(whole):
     assert "no agent `helpre`; allowed: helper; did you mean `helper`?" in said
 
 
-def test_what_is_not_built_yet_is_valid_and_said(whole):
-    whole.case("two", runner={"type": "openclaw"})
+def test_an_image_that_is_not_pinned_is_refused(whole):
+    block = {"agent_id": "helper", "image": "i:latest", "timeout_seconds": 1}
+    whole.profile(openclaw=block)
 
-    validation = validated(whole)
+    assert "`image` must be pinned: name@sha256:… or name:tag" in text(validated(whole))
 
-    assert validation.problems == ()
-    assert any("openclaw runner is not part of this version" in one for one in validation.warnings)
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, "needs an `image`, or `executable: local`"),
+        ({"executable": "local", "image": "i:1"}, "`image` is not for `executable: local`"),
+        ({"executable": "local", "network": "bridge"}, "`network: bridge` is a container's"),
+        ({"executable": "local", "limits": {"cores": 1}}, "`cores` is for containers"),
+        ({"image": "i:1", "docker_cli": "nerdctl"}, "allowed: 'docker' or 'podman'"),
+        ({"image": "i:1", "network": "none"}, "allowed: 'endpoint', 'bridge' or 'host'"),
+    ],
+)
+def test_an_openclaw_block_that_cannot_run_is_refused(whole, fields, said):
+    whole.profile(openclaw={"agent_id": "helper", "timeout_seconds": 1} | fields)
+
+    assert said in text(validated(whole))
 
 
 def test_what_would_never_be_read_is_said(whole):

@@ -121,7 +121,7 @@ WHOLE = {
             "fail_fast": False,
             "stop_on_runner_error": True,
         },
-        "openclaw": {"agent_id": "a", "image": "i", "timeout_seconds": 9, "docker_cli": "podman"},
+        "openclaw": {"agent_id": "a", "image": "i:1", "timeout_seconds": 9, "docker_cli": "podman"},
         "sandbox": {
             "backend": "podman",
             "image": "registry.example/tools:1",

@@ -220,7 +220,14 @@ WITH_OPENCLAW = {
     "OpenClawRunProfile.image": (put("openclaw", image="i:2"), {"image"}),
     "OpenClawRunProfile.agent_id": (put("openclaw", agent_id="two"), {"agent"}),
     "OpenClawRunProfile.timeout_seconds": (put("openclaw", timeout_seconds=9), NOTHING),
+    "OpenClawRunProfile.turn_timeout_seconds": (
+        put("openclaw", turn_timeout_seconds=9), NOTHING),
     "OpenClawRunProfile.docker_cli": (put("openclaw", docker_cli="podman"), NOTHING),
+    "OpenClawRunProfile.network": (put("openclaw", network="host"), {"image"}),
+    "OpenClawRunProfile.limits": (put("openclaw", limits={"memory_mb": 9}), {"image"}),
+    "OpenClawRunProfile.executable": (
+        put("openclaw", executable="local", image=None), {"image"}),
+    "what an agent sets its model to": (put("model", primary_params={"a": 1}), SETTINGS_ONLY),
     "Agent.openclaw": (put("agent", openclaw={"agent": {"id": "b"}}), {"agent"}),
     "Agent.title": (put("agent", title="New"), NOTHING),
     "Agent.description": (put("agent", description="d"), NOTHING),

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -13,22 +12,15 @@ from collect.runners.openclaw.node import is_in_range
 from collect.sandbox.engine import Engine
 from schemas.config.sandbox import DEFAULT_SANDBOX
 from tests.support import containers
-from tests.support.paths import ROOT
+from tests.support.real_openclaw import FOLDER, IMAGE, VERSION, real_image
 
 pytestmark = pytest.mark.agents
-
-VERSION = os.environ.get("OPENCLAW_VERSION", "2026.5.28")
-FOLDER = Path(os.environ.get("OPENCLAW_FOLDER", ROOT / ".tools" / "openclaw"))
-NAME = f"localhost/openclaw:{VERSION}"
 
 
 @pytest.fixture(scope="module")
 def engine():
     containers.needs("podman", "runc")
-    if subprocess.run(["podman", "image", "exists", NAME], check=False).returncode != 0:
-        why = f"no image {NAME}: make openclaw"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
-    return Engine("podman", NAME, DEFAULT_SANDBOX.limits)
+    return Engine("podman", real_image(), DEFAULT_SANDBOX.limits)
 
 
 def test_the_image_holds_its_version_and_a_node_for_it(engine):
@@ -36,7 +28,7 @@ def test_the_image_holds_its_version_and_a_node_for_it(engine):
     told = json.loads(look_inside(engine, "cat", packages).stdout)
     node = look_inside(engine, "node", "-p", "process.versions.node").stdout.strip()
 
-    assert image.version_in("podman", NAME) == told["version"] == VERSION
+    assert image.version_in("podman", IMAGE) == told["version"] == VERSION
     assert is_in_range(node, told["engines"]["node"])
 
 

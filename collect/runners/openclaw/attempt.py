@@ -1,0 +1,163 @@
+"""One try at a trial: its invocations, how each ended, and what that makes of the trial.
+
+A turn that fails, or takes too long, is the last one. What fails on the wire is told by the wire,
+since the agent puts it in words of its own; what the agent was ended by is told by the sandbox.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import JsonValue
+
+from collect.providers.base import Reply, ToolCall
+from collect.runners.openclaw.command import MAX_SAID_CHARS, Printed
+from collect.runners.openclaw.wire import CUT_OFF, AgentWire
+from collect.runners.turns import summed
+from collect.sandbox.base import Completed, Folders
+
+LIMITS = {
+    "time": "timeout",
+    "memory": "limit_exceeded",
+    "processes": "limit_exceeded",
+    "workspace": "limit_exceeded",
+    "output": "limit_exceeded",
+}
+"""What ended an agent, as the sandbox says it, to the failure that it is."""
+
+
+@dataclass
+class Attempt:
+    """One try at a trial, as far as it came."""
+
+    wire: AgentWire
+    folders: Folders
+    agent_id: str
+    session_id: str
+    port: int = 0
+    """On which the agent asks the model, inside."""
+    config: dict[str, Any] = field(default_factory=dict)
+    turns: list[dict[str, JsonValue]] = field(default_factory=list)
+    """What each invocation printed, and how it ended."""
+    text: str = ""
+    turns_completed: int = 0
+    ended_by: str = "exit"
+    """`exit`, `error`, the limit that was reached, or why no turn was sent."""
+    failure: Reply | None = None
+    phases: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def was_answered(self) -> bool:
+        """Whether the model has said anything, so that another try would be a second chance."""
+        return any(call.reply.text or call.reply.tool_calls for call in self.wire.calls)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a limit ended it."""
+        return self.ended_by in LIMITS
+
+    def fail(self, failure_type: str, message: str, code: str | None = None) -> None:
+        """Note why it ended before its time."""
+        accepted = any(call.reply.accepted for call in self.wire.calls)
+        reply = Reply(accepted=accepted or failure_type != "timeout")
+        self.failure = reply.failed(
+            failure_type, error_code=code or failure_type, error_message=message
+        )
+
+    def note_turn(
+        self, began_ms: int, completed: Completed, printed: Printed, seconds: float
+    ) -> None:
+        """Take in how an invocation ended.
+
+        Args:
+            began_ms: when, in ms since the epoch.
+            completed: what the sandbox says.
+            printed: what openclaw has printed.
+            seconds: that it had.
+        """
+        self.turns.append(
+            {
+                "turn_index": len(self.turns),
+                "began_ms": began_ms,
+                "wall_ms": completed.wall_ms,
+                "cpu_ms": completed.cpu_ms,
+                "peak_memory_bytes": completed.peak_memory_bytes,
+                "oom_kills": completed.oom_kills,
+                "returncode": completed.exit_code,
+                "timed_out": completed.ended_by == "time",
+                "ended_by": completed.ended_by,
+                "stdout": "" if printed.payload is not None else printed.out,
+                "stderr": printed.err,
+                "payload": None if printed.payload is None else dict(printed.payload),
+            }
+        )
+        if completed.ended_by in LIMITS:
+            self.ended_by = completed.ended_by
+            code = "agent_timeout" if completed.ended_by == "time" else completed.ended_by
+            what = (
+                f"no end within {seconds:.0f} s"
+                if completed.ended_by == "time"
+                else (f"the limit of {completed.ended_by} was reached")
+            )
+            self.fail(LIMITS[completed.ended_by], f"turn {len(self.turns)}: {what}", code)
+            return
+        if (broken := self._broken_wire()) is not None:
+            self.ended_by = "error"
+            self.failure = broken
+            return
+        if completed.exit_code != 0:
+            self.ended_by = "error"
+            said = printed.problem or completed.stderr.data.decode("utf-8", "replace").strip()
+            ended = (
+                f"signal {completed.signal}"
+                if completed.exit_code is None
+                else (f"exit code {completed.exit_code}")
+            )
+            what = f"openclaw ended with {ended}: {said or 'without a word'}"
+            self.fail("cli_error", what[:MAX_SAID_CHARS], f"exit_{completed.exit_code}")
+            return
+        self.turns_completed += 1
+        self.text = printed.text
+
+    def _broken_wire(self) -> Reply | None:
+        """Return the last answer of the server, where that failed for no fault of the model's."""
+        if not self.wire.calls:
+            return None
+        reply = self.wire.calls[-1].reply
+        failure = reply.failure
+        is_ours = failure is None or failure.cause == "model" or reply.error_code == CUT_OFF
+        return None if is_ours else reply
+
+    def outcome(self) -> Reply:
+        """Return what came of the trial: the last text, with the numbers of the wire."""
+        replies = [call.reply for call in self.wire.calls]
+        whole = summed(replies) if replies else Reply(accepted=False)
+        text = self.text or next((one.text for one in reversed(replies) if one.text.strip()), "")
+        calls = tuple(
+            ToolCall(call.call_id, call.name, call.arguments)
+            for one in replies
+            for call in one.tool_calls
+        )
+        whole = replace(
+            whole, text=text, tool_calls=calls, reasoning="", failure_type=None, error_code=None,
+            error_message=None,
+        )  # fmt: skip
+        if (why := self.failure) is not None:
+            return replace(
+                whole,
+                failure_type=why.failure_type,
+                error_code=why.error_code,
+                error_message=why.error_message,
+                accepted=why.accepted,
+                retry_after_s=why.retry_after_s,
+            )
+        if text.strip():
+            return whole
+        return whole.failed("empty_response", error_message="the agent ended without a text")
+
+
+def ms_since(began: float) -> int:
+    """Return whole ms since a moment of `time.perf_counter`."""
+    return round((time.perf_counter() - began) * 1000)

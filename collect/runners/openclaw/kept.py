@@ -1,0 +1,82 @@
+"""What is kept of an agent beside the files of its trial: configuration, session, trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from collect.runners.atif import trajectory_of
+from collect.runners.openclaw.attempt import Attempt
+from collect.runners.openclaw.session import Sessions, raw_lines
+from collect.runners.trace import TraceObject
+from schemas.redact import redact, redact_json
+
+AGENT_FOLDER = "agent"
+"""In the folder of what a trial has left."""
+
+PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+MAX_LOG_BYTES = 4_000_000
+"""Of what openclaw printed on standard error; its end says more."""
+
+
+class Ran(NamedTuple):
+    """What ran."""
+
+    version: str
+    """Of openclaw."""
+    model: str
+    """As it was asked for."""
+
+
+def keep_agent_files(
+    target: Path, attempt: Attempt, sessions: Sessions, trace: Sequence[TraceObject], ran: Ran
+) -> None:
+    """Write what is kept of an agent, without secrets.
+
+    `openclaw.json` as it was given, `session.jsonl` in one form whatever the version stores,
+    `raw_session_trace.json` with the payload of every turn, `openclaw.log`, and `trajectory.json`
+    in ATIF.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    folder = target / AGENT_FOLDER
+    folder.mkdir(parents=True)
+    _write_json(folder / "openclaw.json", _without(attempt.config, attempt.wire.password))
+    turns = {"session_id": attempt.session_id, "turns": attempt.turns}
+    _write_json(folder / "raw_session_trace.json", turns)
+    log = "".join(str(turn["stderr"]) for turn in attempt.turns)[-MAX_LOG_BYTES:]
+    (folder / "openclaw.log").write_text(redact(log), encoding="utf-8")
+    for session in (*([sessions.main] if sessions.main else ()), *sessions.others):
+        name = (
+            "session.jsonl" if session is sessions.main else f"session-{session.session_id}.jsonl"
+        )
+        raw = raw_lines(session).decode("utf-8", "replace")
+        (folder / _safe(name)).write_text(redact(raw), encoding="utf-8")
+    trajectory = trajectory_of(
+        trace,
+        agent_name="openclaw",
+        agent_version=ran.version,
+        model_name=ran.model,
+        session_id=attempt.session_id,
+    )
+    _write_json(folder / "trajectory.json", trajectory)
+
+
+def _safe(name: str) -> str:
+    """Return a name that stays in its folder; the agent may have chosen it."""
+    return "".join(one if one.isalnum() or one in "-._" else "_" for one in name)[:128]
+
+
+def _without(config: dict[str, Any], password: str) -> dict[str, Any]:
+    """Return a configuration without the password of its trial, which is of no use any more."""
+    raw = orjson.dumps(config).replace(orjson.dumps(password), b'"the password of the trial"')
+    found: dict[str, Any] = orjson.loads(raw)
+    return found
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_bytes(orjson.dumps(redact_json(value), option=PRETTY) + b"\n")

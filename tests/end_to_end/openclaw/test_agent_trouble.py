@@ -1,0 +1,93 @@
+"""What goes wrong with the real OpenClaw: each has its failure, and no agent is left behind."""
+
+import contextlib
+import json
+
+import pytest
+
+from tests.support.agent_bench import AgentBench
+from tests.support.real_openclaw import real_image
+
+pytestmark = pytest.mark.agents
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made = AgentBench(tmp_path / "project", real_image())
+    with contextlib.closing(made):
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("status", "failure", "stops"),
+    [(500, "http_500", False), (401, "http_401", True)],
+)
+def test_an_error_of_the_server_is_the_servers(bench, status, failure, stops):
+    bench.case("one", f"#one [status: {status}]")
+
+    result = bench.run()
+
+    row = bench.rows()["one", 1]
+    assert (row["failure_type"], row["passed"]) == (failure, None)
+    assert row["http_status"] == status
+    assert ("was stopped: stop_on_runner_error" in result.output) == stops
+    assert result.exit_code == 1
+
+
+def test_a_configuration_that_the_version_refuses_stops_the_model_by_name(bench):
+    bench.write("configs/agents/helper/agent.yaml", {
+        "schema_version": 1, "agent_id": "helper", "title": "H",
+        "openclaw": {"agents_defaults": {"bogus": 1}},
+    })  # fmt: skip
+    bench.profile(concurrency=1)
+    bench.case("one", "#one [say: x]")
+    bench.case("two", "#two [say: x]")
+
+    result = bench.run()
+
+    rows = bench.rows()
+    assert len(rows) == 1, "the model is stopped"
+    (row,) = rows.values()
+    assert (row["failure_type"], row["status"]) == ("config_invalid", "invalid")
+    assert (
+        "openclaw refuses the configuration of agent `helper`: agents.defaults"
+        in (row["error_message"])
+    )
+    assert "config_invalid" in result.output
+    assert bench.model.bodies == []
+
+
+def test_an_agent_that_takes_too_much_memory_has_reached_its_limit(bench):
+    bench.profile(limits={"memory_mb": 700})
+    grab = "node -e 'const a=[];for(;;)a.push(Buffer.alloc(5e7,1))'"
+    bench.case("one", f"#one [exec: {grab}] [say: x]")
+
+    bench.run()
+
+    row = bench.rows()["one", 1]
+    assert row["failure_type"] in {"limit_exceeded", None}, row
+    turns = json.loads((bench.left("one") / "agent/raw_session_trace.json").read_text())["turns"]
+    assert turns[0]["ended_by"] in {"memory", "exit"}
+
+
+def test_a_turn_has_its_own_limit(bench):
+    bench.profile(timeout_seconds=300, turn_timeout_seconds=15)
+    bench.case("one", "#one [say: First]", "[hang]", "[say: Never]")
+
+    bench.run()
+
+    row = bench.rows()["one", 1]
+    turns = json.loads((bench.left("one") / "agent/raw_session_trace.json").read_text())["turns"]
+    assert (row["failure_type"], row["passed"]) == ("timeout", None), "nothing judges it"
+    assert row["error_message"] == "turn 2: no end within 15 s"
+    assert [one["ended_by"] for one in turns] == ["exit", "time"]
+
+
+def test_the_image_must_be_there(bench):
+    bench.profile(image="localhost/nothing:1")
+    bench.case("one", "#one [say: x]")
+
+    result = bench.run()
+
+    assert result.exit_code == 2
+    assert "podman has no image localhost/nothing:1; needed by case `one`" in result.output

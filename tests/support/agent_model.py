@@ -1,0 +1,102 @@
+"""A model for agents on a scripted endpoint: what it does is written in what the user says.
+
+`[write report.md: text]` and `[exec: command]` are calls, each in an answer of its own, before the
+text `[say: text]`; `[hang]` never answers after the calls, `[status: 500]` refuses, `[slow: 0.5]`
+waits before each answer. Only the newest message of the user that asks for any of these counts.
+"""
+
+import json
+import re
+import threading
+
+from tests.support.endpoint import chunk, sse
+
+ORDER = re.compile(r"\[(write ([^:\]]+)|exec|say|hang|status|slow)(?:: ([^\]]*))?\]")
+
+
+class AgentModel:
+    """Counts what it has answered, for each conversation by the first words of its first turn."""
+
+    def __init__(self):
+        self.usages = []
+        """Of each answer: the mark of its conversation, tokens in and out."""
+        self.bodies = []
+        self.headers = []
+        self._lock = threading.Lock()
+
+    def __call__(self, wire, request):
+        body = request.body
+        messages = body["messages"]
+        orders, done = _orders(messages)
+        with self._lock:
+            number = len(self.usages) + 1
+            self.bodies.append(body)
+            self.headers.append(request.headers)
+        if (status := orders.get("status")) is not None:
+            wire.answer({"error": {"message": "scripted"}}, status=int(status))
+            return
+        if (seconds := orders.get("slow")) is not None:
+            wire.sleep(float(seconds))
+        calls = orders["calls"]
+        usage = {"prompt_tokens": 100 + number, "completion_tokens": 10 + number}
+        if done < len(calls):
+            pieces = _call(calls[done], number)
+        elif "hang" in orders:
+            wire.open_stream()
+            wire.send(sse(chunk("I am"), end=False))
+            wire.sleep(300)
+            return
+        else:
+            pieces = [chunk(orders.get("say", "Done.")), chunk(finish="stop")]
+        with self._lock:
+            self.usages.append((_mark(messages), *usage.values()))
+        last = {"id": f"chatcmpl-{number}", "model": "served-m", "choices": [], "usage": usage}
+        wire.stream(sse(*({"id": f"chatcmpl-{number}"} | one for one in pieces), last))
+
+    def tokens(self, mark):
+        """Return the tokens in and out of the conversations whose first turn has a mark."""
+        mine = [one for one in self.usages if one[0] == mark]
+        return sum(one[1] for one in mine), sum(one[2] for one in mine)
+
+
+def _text(message):
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content or ())
+
+
+def _orders(messages):
+    """Return what the newest message of the user asks for, and how many calls are answered."""
+    users = [number for number, one in enumerate(messages) if one["role"] == "user"]
+    last = next((one for one in reversed(users) if ORDER.search(_text(messages[one]))), users[-1])
+    orders = {"calls": []}
+    for found in ORDER.finditer(_text(messages[last])):
+        name, path, text = found[1], found[2], found[3]
+        if path is not None:
+            orders["calls"].append(("write", {"path": path, "content": text}))
+        elif name == "exec":
+            orders["calls"].append(("exec", {"command": text}))
+        else:
+            orders[name] = text
+    return orders, sum(one["role"] == "tool" for one in messages[last:])
+
+
+def _mark(messages):
+    """Return the word behind `#` in the first turn."""
+    first = next(_text(one) for one in messages if one["role"] == "user")
+    found = re.search(r"#(\w+)", first)
+    return None if found is None else found[1]
+
+
+def _call(call, number):
+    name, arguments = call
+    spelled = {
+        "index": 0,
+        "id": f"call_{number}",
+        "type": "function",
+        "function": {"name": name, "arguments": json.dumps(arguments)},
+    }
+    delta = {"role": "assistant", "content": None, "tool_calls": [spelled]}
+    first = {"model": "served-m", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    return [first, chunk(finish="tool_calls")]
