@@ -28,6 +28,7 @@ from collect.doctor.context import (
 )
 from collect.doctor.endpoints import check_endpoints
 from collect.doctor.machine import check_clock, check_disk, check_packages
+from collect.doctor.openclaw import check_profiles
 from collect.doctor.probe import Address, usual_places, visit
 from collect.doctor.tools import check_commands, check_containers, check_sandbox
 from schemas.config.project import LoadedProject, load_project_file
@@ -55,6 +56,7 @@ CHECKS: tuple[tuple[Area, Check], ...] = (
     ("commands", check_commands),
     ("sandbox", check_sandbox),
     ("containers", check_containers),
+    ("containers", check_profiles),
     ("disk", check_disk),
     ("clock", check_clock),
     ("packages", check_packages),

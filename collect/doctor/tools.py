@@ -1,8 +1,8 @@
 """Checks of commands, containers and sandboxes: which are there, do they run, who needs them?
 
-A container client without an engine that answers it is usual; nothing of this version runs in a
-container, so nothing of that fails. Whether a command is locked in on this machine is found out by
-a command that tries to break out.
+A container client without an engine that answers it is usual, and no failure by itself; what a run
+profile says of containers is looked at in `openclaw`. Whether a command is locked in on this
+machine is found out by a command that tries to break out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from collect.config.tools import needs_sandbox
 from collect.doctor.context import Details, Finding, Scene, and_more
 from collect.inventory.git import output_of
 from collect.sandbox.bwrap import INSTALL, Bwrap
-from collect.sandbox.engine_trouble import RUNC, advice, last_line, needs_runc, runtime_of
+from collect.sandbox.engine_trouble import (
+    NO_LIMITS,
+    RUNC,
+    advice,
+    last_line,
+    needs_runc,
+    runtime_of,
+)
 from collect.sandbox.probe import probe
 from schemas.config.sandbox import DEFAULT_SANDBOX
 from schemas.output.doctor import State
@@ -30,7 +37,10 @@ CONTAINER_TIMEOUT_S = 9.0
 
 QUERIES = {
     "docker": ("info", "--format", "{{.ServerVersion}}"),
-    "podman": ("info", "--format", "{{.Version.Version}} {{.Host.OCIRuntime.Name}}"),
+    "podman": (
+        *("info", "--format"),
+        "{{.Version.Version}} {{.Host.OCIRuntime.Name}} {{.Host.CgroupControllers}}",
+    ),
 }
 
 NEEDED_FOR = "for the tools exec_shell, read_file and write_file"
@@ -49,9 +59,19 @@ class Tool:
 TOOLS = (
     Tool("git", "versions of a project's files", "apt-get install git, or brew install git"),
     Tool("ollama", "models of a local Ollama", "https://ollama.com/download"),
-    Tool("openclaw", "agent cases, which this version does not run", None),
+    Tool(
+        "openclaw",
+        "openclaw cases outside of a container; an image brings its own",
+        "npm install -g openclaw@2026.5.28, on Node 22.19 or newer",
+    ),
     Tool("node", "the commands `claude` and `openclaw`", "https://nodejs.org"),
 )
+
+PLACEHOLDER = "0.0.1"
+EMPTY = f"{PLACEHOLDER} is an empty package that npm chooses on an old Node"
+
+OLD_NODE = "is required (current"
+"""Words in which openclaw says that its Node is too old."""
 
 OLDEST_NODE = (22, 19)
 """What openclaw runs on; npm installs an empty package of that name on older ones."""
@@ -107,9 +127,10 @@ def _oddity(tool: Tool, version: str) -> tuple[str, str] | None:
     number = NUMBER.search(version)
     if number is None:
         return None
-    if tool.name == "openclaw" and number.group() == "0.0.1":
-        text = "0.0.1 is an empty package that npm chooses on an old Node"
-        return text, "install Node 24, then npm install -g openclaw again"
+    if tool.name == "openclaw" and number.group() == PLACEHOLDER:
+        return EMPTY, "install Node 24, then npm install -g openclaw again"
+    if tool.name == "openclaw" and OLD_NODE in version:
+        return f"does not run: {version}", "install Node 24, or put one before it on PATH"
     if tool.name == "node" and tuple(map(int, number.group().split(".")))[:2] < OLDEST_NODE:
         if shutil.which("openclaw") is None:
             return None
@@ -136,12 +157,15 @@ async def check_containers(_scene: Scene) -> list[Finding]:
 async def _client(client: str) -> Finding:
     out = await output_of(client, *QUERIES[client], timeout_s=CONTAINER_TIMEOUT_S)
     where = str(shutil.which(client))
-    said = " ".join(out.text.split())
+    said, _, able = " ".join(out.text.split()).partition(" [")
     if out.error is not None or not said:
         error = out.error or "no version"
         text = f"client at {where}, but no engine answers it: {last_line(error)}"
         return Finding(client, "warn", text, advice(client, error), details={"error": error})
     details: Details = {"path": where, "version": said}
+    if able and (missing := {"memory", "pids"} - set(able.strip("]").split())):
+        text = f"engine {said} answers, but cannot limit {' and '.join(sorted(missing))}"
+        return Finding(client, "warn", text, NO_LIMITS, details=details)
     if client == "podman" and said.endswith("crun") and needs_runc() and not runtime_of(client):
         text = f"{said}: crun refuses the mixed control groups of this machine"
         return Finding(client, "warn", text, RUNC, details=details)

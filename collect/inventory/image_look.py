@@ -1,6 +1,7 @@
 """One command in a container of an image, to find out what the image holds and whether it starts.
 
-The container is locked in as that of a trial, without its folders and without a network.
+The container is locked in as that of a trial, without a network and without its folders,
+which an image need not have.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def look_inside(engine: Engine, *argv: str, timeout_s: float = 30.0) -> Look:
     """
     name = f"benchlake-look-{secrets.token_hex(8)}"
     command = (
-        *(*engine.found.lock, f"--name={name}", "--network=none"),
+        *(*engine.found.lock, f"--name={name}", "--network=none", "--workdir=/"),
         *(f"--entrypoint={argv[0]}", engine.found.image_id, *argv[1:]),
     )
     started = time.perf_counter()

@@ -99,6 +99,10 @@ LOCK = (
 )
 
 
+class NoSuchImage(SandboxError):
+    """An engine does not have the image, and a run pulls none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An engine that answers and has the image."""
@@ -278,7 +282,7 @@ class Engine:
             return done.stdout.strip()
         if any(words in done.stderr.lower() for words in NO_SUCH_IMAGE):
             message = f"{self.name} has no image {self.image}"
-            raise SandboxError(message, f"{self.name} pull {self.image}")
+            raise NoSuchImage(message, f"{self.name} pull {self.image}")
         message = f"{self.name}: {last_line(done.stderr)}"
         raise SandboxError(message, advice(self.name, done.stderr))
 

@@ -1,4 +1,4 @@
-"""What keeps a container engine from starting a container, and what to do about it.
+"""What keeps a container engine, or bubblewrap, from locking a command in, and what to do about it.
 
 Read from the errors of the clients, which change little from version to version, and from what this
 machine is known to refuse. `collect doctor` and the sandbox give the same advice.
@@ -16,6 +16,46 @@ HYBRID_CONTROLLERS = Path("/sys/fs/cgroup/unified/cgroup.controllers")
 
 RUNC = "apt-get install runc"
 
+SYSTEMD = (
+    'loginctl enable-linger $USER, then log in again; or cgroup_manager = "cgroupfs" below '
+    "[engine] of containers.conf"
+)
+
+SYSCTL = Path("/proc/sys")
+
+SWITCHES = (
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "AppArmor refuses user namespaces",
+        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile: "
+        "sudo apt-get install apparmor-profiles, then sudo ln -s "
+        "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and "
+        "sudo systemctl reload apparmor",
+    ),
+    (
+        "kernel/unprivileged_userns_clone",
+        "0",
+        "the kernel refuses user namespaces to all but root",
+        "sudo sysctl -w kernel.unprivileged_userns_clone=1",
+    ),
+    (
+        "user/max_user_namespaces",
+        "0",
+        "the kernel allows no user namespace",
+        "sudo sysctl -w user.max_user_namespaces=15000",
+    ),
+)
+"""A switch of the kernel, its value that is in the way, what that means, and what to do."""
+
+NAMESPACE_ERRORS = ("user namespace", "uid_map", "cannot clone", "cannot re-exec", "unshare")
+"""Words of errors that a switch of the kernel may explain, where podman has no root."""
+
+NO_LIMITS = (
+    "without root an engine needs control groups of version 2 that systemd has delegated: "
+    "https://rootlesscontaine.rs/getting-started/common/cgroup2/; or run as root"
+)
+
 REFUSALS = (
     ("hybrid mode", RUNC),
     (
@@ -26,13 +66,23 @@ REFUSALS = (
     ("unknown flag", "the client is too old: podman 4.3 and docker 20.10 are known to work"),
     ("newuidmap", "apt-get install uidmap, which podman needs without root"),
     ("subuid", "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER"),
+    ("rootless needs no limits", NO_LIMITS),
+    ("requested cgroup controller", NO_LIMITS),
+    ("resource limits are not supported", NO_LIMITS),
+    ("sd-bus", SYSTEMD),
+    ("session bus", SYSTEMD),
+    (
+        "overlayfs",
+        "apt-get install fuse-overlayfs: inside a container the kernel's own overlays do not nest",
+    ),
+    ("exec format error", "take an image of this machine's architecture"),
+    ("no space left", "make room where the engine keeps its images: df -h"),
+    (
+        "executable file",
+        "the image lacks that command: name another image, or build one with it",
+    ),
 )
-"""Words of an error, in small letters, and what to do."""
-
-NO_LIMITS = (
-    "without root an engine needs control groups of version 2 that systemd has delegated: "
-    "https://rootlesscontaine.rs/getting-started/common/cgroup2/; or run as root"
-)
+"""Words of an error, in small letters, and what to do; the first that is in it tells."""
 
 NO_SUCH_IMAGE = ("no such image", "image not known")
 
@@ -42,6 +92,8 @@ def advice(client: str, error: str) -> str:
     low = error.lower()
     if client == "docker" and "permission denied" in low:
         return "sudo usermod -aG docker $USER, then log in again"
+    if any(words in low for words in NAMESPACE_ERRORS) and (found := kernel_refusal()) is not None:
+        return ": ".join(found)
     if (cure := next((cure for words, cure in REFUSALS if words in low), None)) is not None:
         return cure
     if client == "podman":
@@ -51,6 +103,18 @@ def advice(client: str, error: str) -> str:
     if sys.platform == "darwin":
         return "start Docker Desktop, or podman machine start"
     return "sudo systemctl start docker, or apt-get install podman runc, which needs no engine"
+
+
+def kernel_refusal() -> tuple[str, str] | None:
+    """Return which switch of the kernel refuses user namespaces, and what to do; None: none."""
+    for switch, value, why, cure in SWITCHES:
+        try:
+            is_set = (SYSCTL / switch).read_text(encoding="ascii").strip() == value
+        except (OSError, UnicodeError):
+            continue
+        if is_set:
+            return why, cure
+    return None
 
 
 def needs_runc() -> bool:

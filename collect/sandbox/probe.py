@@ -18,34 +18,8 @@ from pathlib import Path
 
 from collect.sandbox.base import ENVIRONMENT, Backend, Command, Completed, SandboxError
 from collect.sandbox.client import Sandbox
+from collect.sandbox.engine_trouble import kernel_refusal
 from schemas.config.sandbox import SandboxProfile
-
-SYSCTL = Path("/proc/sys")
-
-REFUSALS = (
-    (
-        "kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        "AppArmor refuses user namespaces",
-        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap a profile: "
-        "sudo apt-get install apparmor-profiles, then sudo ln -s "
-        "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ and "
-        "sudo systemctl reload apparmor",
-    ),
-    (
-        "kernel/unprivileged_userns_clone",
-        "0",
-        "the kernel refuses user namespaces to all but root",
-        "sudo sysctl -w kernel.unprivileged_userns_clone=1",
-    ),
-    (
-        "user/max_user_namespaces",
-        "0",
-        "the kernel allows no user namespace",
-        "sudo sysctl -w user.max_user_namespaces=15000",
-    ),
-)
-"""A switch of the kernel, its value that is in the way, what that means, and what to do."""
 
 CONTAINER = "inside a container: start it with --security-opt seccomp=unconfined"
 
@@ -108,21 +82,9 @@ async def probe(profile: SandboxProfile, backend: Backend) -> Holds:
     try:
         problem, advice = await _attempt(profile, backend)
     except SandboxError as exc:
-        why, advice = (None, exc.advice) if exc.advice else refusal()
+        why, advice = (None, exc.advice) if exc.advice else (kernel_refusal() or (None, CONTAINER))
         problem = why or str(exc)
     return Holds(backend.name, version, problem, advice, backend.image_digest())
-
-
-def refusal() -> tuple[str | None, str]:
-    """Return which switch of the kernel is in the way, and what to do."""
-    for switch, value, why, advice in REFUSALS:
-        try:
-            is_set = (SYSCTL / switch).read_text(encoding="ascii").strip() == value
-        except (OSError, UnicodeError):
-            continue
-        if is_set:
-            return why, advice
-    return None, CONTAINER
 
 
 async def _attempt(profile: SandboxProfile, backend: Backend) -> tuple[str | None, str]:

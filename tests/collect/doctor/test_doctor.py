@@ -14,7 +14,6 @@ import pytest
 from collect.doctor import machine
 from collect.doctor import tools as containers
 from collect.sandbox import engine_trouble
-from collect.sandbox import probe as sandbox
 from schemas.errors import ConfigError
 from tests.support.disk import mounted_disk
 
@@ -187,7 +186,7 @@ def test_a_sandbox_that_cannot_lock_in_says_why(
     path = tmp_path / "sys" / switch
     path.parent.mkdir(parents=True)
     path.write_text(f"{value}\n")
-    monkeypatch.setattr(sandbox, "SYSCTL", tmp_path / "sys")
+    monkeypatch.setattr(engine_trouble, "SYSCTL", tmp_path / "sys")
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # also nobody can run what is in it
         Path(folder).chmod(0o755)
         bwrap = Path(folder, "bwrap")

@@ -16,6 +16,7 @@ from tests.support.real_openclaw import FOLDER, IMAGE, VERSION, real_image
 
 pytestmark = pytest.mark.agents
 
+SYSTEM_PATH = os.environ["PATH"]
 
 @pytest.fixture(scope="module")
 def engine():
@@ -58,3 +59,16 @@ def test_the_copy_for_local_agents_runs_on_its_own_node(engine):
     )
 
     assert VERSION in said.stdout
+
+
+def test_the_doctor_tries_it_and_says_its_digest(engine, doctor, monkeypatch):
+    monkeypatch.setenv("PATH", SYSTEM_PATH)
+    block = {"agent_id": "a", "image": NAME, "timeout_seconds": 60, "docker_cli": "podman"}
+    doctor.project.profile(openclaw=block)
+
+    check = doctor.look().one("containers", "p")
+
+    assert check["state"] == "ok"
+    assert check["details"]["version"] == VERSION
+    assert check["details"]["digest"] == engine.found.digest
+    assert f"openclaw {VERSION} answers in {check['details']['wall_ms']} ms" in check["found"]

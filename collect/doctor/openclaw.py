@@ -1,0 +1,134 @@
+"""Checks of run profiles with an `openclaw:` block: would a container of their image start?
+
+The engine is asked, the image looked up, and a container of it started that says the version of
+openclaw: what is wrong is told by what fails. Nothing is pulled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from collect.config.project_files import find_project
+from collect.config.validate import parsed
+from collect.doctor.context import Details, Finding, Scene, and_more
+from collect.doctor.probe import run_in_thread
+from collect.doctor.tools import EMPTY, OLD_NODE, PLACEHOLDER
+from collect.inventory.image_look import look_inside
+from collect.runners.openclaw.host import OpenClawHost
+from collect.sandbox.base import SandboxError
+from collect.sandbox.engine import Engine, NoSuchImage
+from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.errors import ConfigError, display_path
+from schemas.output.doctor import State
+
+LOOK_S = 8.0
+"""Of a container that says its version; a check ends after ten."""
+
+VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")
+OWN_IMAGE = re.compile(rf"localhost/openclaw:({VERSION.pattern})")
+
+BUILD = "python -m collect.runners.openclaw.image"
+
+
+async def check_profiles(scene: Scene) -> list[Finding]:
+    """Return a finding for each run profile of the project that has an `openclaw:` block.
+
+    A failure only where a case that was looked at needs it.
+    """
+    users = [
+        case.case_id
+        for suite in scene.suites
+        for case in suite.cases
+        if case.runner_type == "openclaw"
+    ]
+    project = find_project(scene.suites[0].path if scene.suites else Path.cwd())
+    if project is None:
+        return []
+    paths = sorted((project / "configs" / "run_profiles").glob("*.yaml"))
+    found = await asyncio.gather(*(_profile(path, users) for path in paths))
+    return [one for one in found if one is not None]
+
+
+async def _profile(path: Path, users: list[str]) -> Finding | None:
+    try:
+        _, profile = parsed(RunProfile, "run_profile_id", path)
+    except ConfigError as exc:
+        advice = f"collect validate {display_path(path)} shows every problem"
+        return Finding(path.stem, "warn", f"does not load: {exc.problems[0]}", advice)
+    block = profile.openclaw
+    if block is None:
+        return None
+    if block.executable == "local":
+        finding = await _local(path.stem, block)
+    else:
+        finding = await run_in_thread(lambda: _container(path.stem, block))
+    if finding.state != "fail":
+        return finding
+    state: State = "fail" if users else "warn"
+    needed = f"needed by {and_more(users)}" if users else "no case needs it yet"
+    return Finding(path.stem, state, f"{finding.text}; {needed}", finding.advice, finding.details)
+
+
+async def _local(subject: str, block: OpenClawRunProfile) -> Finding:
+    """Return what came of the installed command, locked in."""
+    try:
+        host = await OpenClawHost.open(block, {}, {}, "")
+        try:
+            version = await host.ask_version()
+        finally:
+            await host.aclose()
+    except SandboxError as exc:
+        return Finding(subject, "fail", str(exc), exc.advice)
+    text = f"the installed openclaw {version} runs here, locked in by bwrap"
+    return Finding(subject, "ok", text, details={"version": version})
+
+
+def _container(subject: str, block: OpenClawRunProfile) -> Finding:
+    """Return what came of a container of the image that a profile names."""
+    client, image = block.docker_cli, block.image
+    assert image is not None  # else the agent is not run in a container
+    details: Details = {"client": client, "image": image}
+    engine = Engine(client, image, block.limits)
+    try:
+        details |= {"engine": engine.number, "digest": engine.found.digest}
+        look = look_inside(engine, "openclaw", "--version", timeout_s=LOOK_S)
+    except NoSuchImage as exc:
+        return Finding(subject, "fail", str(exc), _getting(client, image, exc.advice), details)
+    except SandboxError as exc:
+        details |= {"error": str(exc)}
+        advice = exc.advice or f"try it: {client} run --rm {image} openclaw --version"
+        return Finding(subject, "fail", f"no container starts: {exc}", advice, details)
+    said = (look.stdout.strip() or look.stderr.strip()).partition("\n")[0]
+    version = VERSION.search(look.stdout)
+    details |= {"wall_ms": look.wall_ms, "version": version.group() if version else ""}
+    if version is None or look.exit_code != 0:
+        why = "the Node of the image is too old" if OLD_NODE in said else "says no version"
+        text = f"openclaw in {image}: {why} (exit code {look.exit_code}): {said}"
+        return Finding(subject, "fail", text, _another(client), details)
+    if version.group() == PLACEHOLDER:
+        return Finding(subject, "fail", f"openclaw in {image}: {EMPTY}", _another(client), details)
+    text = (
+        f"openclaw {version.group()} answers in {look.wall_ms} ms in a container of {client} "
+        f"{engine.number}: {engine.found.digest}"
+    )
+    return Finding(subject, "ok", text, details=details)
+
+
+def _getting(client: str, image: str, pull: str) -> str:
+    """Return how an image that is not here is had: ours are in no registry."""
+    own = OWN_IMAGE.fullmatch(image)
+    if own is not None:
+        return f"{BUILD} {own.group(1)}{_for(client)}"
+    if image.startswith("localhost/"):
+        return f"{BUILD} VERSION --name {image}{_for(client)}"
+    return pull
+
+
+def _another(client: str) -> str:
+    return f"name another image, such as one made by {BUILD} 2026.5.28{_for(client)}"
+
+
+def _for(client: str) -> str:
+    return "" if client == "podman" else f" --docker-cli {client}"
