@@ -222,7 +222,9 @@ def _imported(client: str, parts: node.Parts) -> str:
                 pack(tar, parts.node, parts.modules)
             started.stdin.close()
             said = started.stdout.read().decode(errors="replace").split()
-        except BrokenPipeError:  # it has gone, and says why
+        except BrokenPipeError as exc:  # it has gone, and says why
+            if isinstance(exc.__context__, KeyboardInterrupt):  # both were interrupted
+                raise KeyboardInterrupt from exc
             with contextlib.suppress(BrokenPipeError):
                 started.stdin.close()
             said = []
@@ -233,7 +235,8 @@ def _imported(client: str, parts: node.Parts) -> str:
         errors.seek(0)
         told = errors.read().decode(errors="replace")
     if code != 0 or not said:
-        message = f"{client} cannot import the image: {last_line(told)}; {advice(client, told)}"
+        why = last_line(told) or f"it ended with {code}"
+        message = f"{client} cannot import the image: {why}; {advice(client, told)}"
         raise ImageError(message)
     return said[-1].removeprefix("sha256:")
 

@@ -3,11 +3,12 @@
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
 from collect.runners.openclaw import file_system, image
-from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, ImageError
+from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, ImageError
 from tests.support import containers
 
 NAME = f"localhost/benchlake-test-openclaw-{os.getpid()}:1"
@@ -165,3 +166,26 @@ def test_a_client_that_cannot_import_says_why(packages, tmp_path, capsys):
     assert code == EXIT_BAD_NEWS
     assert "podman cannot import the image: Error: cannot find UID/GID" in said
     assert "usermod --add-subuids" in said
+
+
+def test_an_interruption_is_no_failure_of_the_client(packages, tmp_path):
+    """A terminal interrupts both."""
+    containers.needs("/bin/busybox")
+    folder = packages("1.2.3")
+    client = tmp_path / "bin" / "podman"
+    client.write_text(f"#!/bin/sh\n{INFO}\n[ $1 = import ] && sleep 1 && kill -INT $PPID\nexit 1\n")
+    client.chmod(0o755)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+
+    done = subprocess.run(
+        [sys.executable, "-m", image.__name__, "1.2.3", "--packages", str(folder)],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == EXIT_INTERRUPTED
+    assert done.stderr.endswith("interrupted: nothing is left of the image\n")
+    assert list(temporary.iterdir()) == []
