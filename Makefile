@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench duckdb pipx openclaw openclaw-newest clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench duckdb pipx openclaw openclaw-newest harbor clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -69,6 +69,21 @@ $(SWEBENCH): tests/golden/swebench/constraints.txt
 	fi
 
 swebench: $(SWEBENCH)
+
+# The package whose models say what an ATIF trajectory is; unpacked, since it wants a newer Python.
+HARBOR := .tools/.harbor-0.26.0
+
+$(HARBOR): $(STAMP)
+	@rm -rf .tools/harbor
+	@if $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps \
+			--python-version 3.12 --only-binary :all: --dest .tools/harbor harbor==0.26.0 \
+		&& $(BIN)/python -m zipfile -e .tools/harbor/harbor-0.26.0-py3-none-any.whl .tools/harbor; then \
+		touch $@; \
+	else \
+		echo "pip could not fetch harbor: the test of ATIF is skipped (CI: fail)"; \
+	fi
+
+harbor: $(HARBOR)
 
 # Older DuckDB, as people have it: the command line of the registry, and the oldest that we promise.
 DUCKDB := .tools/.duckdb-1.4.4-1.1.3
@@ -138,7 +153,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude openclaw ## run the tests against real agents, containers, the embedded model and the sandbox
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark swebench duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark swebench harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Any version that installs, beside the pinned one; a night's job, since a new one may need other code.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,11 +24,22 @@ MAX_HEAD_BYTES = 65_536
 MAX_BODY_BYTES = 64_000_000
 """Bytes of a request; more is no prompt."""
 
+LOOK_S = 0.2
+"""Between two looks whether a tool that says no more is still there."""
+
 NOT_GIVEN_BACK = frozenset(
     {b"connection", b"keep-alive", b"content-length", b"content-encoding", b"transfer-encoding",
      b"location", b"set-cookie", b"upgrade", b"trailer"}
 )  # fmt: skip
 """Headers of an answer that are ours to write, or lead elsewhere."""
+
+KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    502: "api_error",
+}
+"""What the usual APIs call an error of these statuses."""
 
 JSON = ((b"content-type", b"application/json"),)
 
@@ -79,10 +91,16 @@ class Answer:
         self.is_whole = True
         self._writer.write(b"0\r\n\r\n")
 
+    def empty(self, status: int) -> None:
+        """Write an answer without a body."""
+        self.is_begun = self.is_whole = True
+        self._writer.write(b"HTTP/1.1 %d -\r\nContent-Length: 0\r\n\r\n" % status)
+
     def refuse(self, status: int, message: str) -> None:
         """Write an answer of ours in the shape that the usual APIs have for errors."""
         self.begin(status)
-        self.send(orjson.dumps({"type": "error", "error": {"type": "proxy", "message": message}}))
+        error = {"type": KINDS[status], "message": message}
+        self.send(orjson.dumps({"type": "error", "error": error}))
         self.end()
 
 
@@ -134,10 +152,18 @@ class Door:
     async def open_socket(self, path: Path) -> None:
         """Listen on a socket in the file system, which every user may write to.
 
+        On Linux its folder may lie as deep as it likes: the kernel takes a path of 107 bytes, and
+        the number of an open folder stands for all of it.
+
         Raises:
             OSError: its path is longer than the kernel takes, or its folder is not there.
         """
-        self._server = await asyncio.start_unix_server(self._visit, str(path), limit=MAX_HEAD_BYTES)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            place = f"/proc/self/fd/{folder}/{path.name}" if sys.platform == "linux" else str(path)
+            self._server = await asyncio.start_unix_server(self._visit, place, limit=MAX_HEAD_BYTES)
+        finally:
+            os.close(folder)
         os.chmod(path, 0o666)  # noqa: PTH101, S103 - its folder is one trial's
 
     async def aclose(self) -> None:
@@ -153,37 +179,40 @@ class Door:
         assert visit is not None
         self._visits.add(visit)
         visit.add_done_callback(self._visits.discard)
+        begun = b""
         try:
             with suppress(*OVER):
-                while (knock := await _knock(reader)) is not None:
+                while (knock := await _knock(reader, begun)) is not None:
                     answer = Answer(writer)
-                    if not await self._answered(knock, answer, reader):
-                        break
+                    begun = await self._answered(knock, answer, reader, writer.is_closing)
                     await writer.drain()
                     if not answer.is_whole:
                         break
         finally:
             writer.close()
 
-    async def _answered(self, knock: Knock, answer: Answer, reader: asyncio.StreamReader) -> bool:
-        """Answer a request; False: the tool went away meanwhile, or asked before its turn."""
+    async def _answered(
+        self, knock: Knock, answer: Answer, reader: asyncio.StreamReader, gone: Callable[[], bool]
+    ) -> bytes:
+        """Answer a request, as long as the tool is there; return what has come of the next one."""
         handling = asyncio.ensure_future(self.handler(knock, answer))
-        leaving = asyncio.ensure_future(reader.read(1))
+        more = asyncio.ensure_future(reader.read(1))
         try:
-            await asyncio.wait((handling, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if not handling.done():
-                return False
-            handling.result()
-            return not leaving.done()
+            await asyncio.wait((handling, more), return_when=asyncio.FIRST_COMPLETED)
+            while not (handling.done() or gone()):  # it asks already, or says no more and may read
+                await asyncio.wait((handling,), timeout=LOOK_S)
+            if handling.done():
+                handling.result()
+            return more.result() if more.done() else b""
         finally:
-            for task in (handling, leaving):
+            for task in (handling, more):
                 task.cancel()
-            await asyncio.gather(handling, leaving, return_exceptions=True)
+            await asyncio.gather(handling, more, return_exceptions=True)
 
 
-async def _knock(reader: asyncio.StreamReader) -> Knock | None:
+async def _knock(reader: asyncio.StreamReader, begun: bytes) -> Knock | None:
     """Return the next request; None: it is longer than a prompt, or of no known length."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    head = (begun + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *lines = head.strip().split("\r\n")
     method, path, _ = line.split(" ", 2)
     pairs = (one.partition(":") for one in lines)

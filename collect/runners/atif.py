@@ -15,6 +15,9 @@ import orjson
 ATIF_VERSION = "ATIF-v1.8"
 MAIN = "main"
 
+MAX_MS = 253_402_300_800_000
+"""The end of the year 9999, in ms since the epoch."""
+
 Trajectory = dict[str, Any]
 TraceEvent = Mapping[str, Any]
 
@@ -112,7 +115,7 @@ class _Steps:
 
     def _add(self, event: TraceEvent, source: str, message: str) -> dict[str, Any]:
         step: dict[str, Any] = {"step_id": len(self._steps) + 1, "source": source}
-        if isinstance(at_ms := event.get("at_ms"), int):
+        if isinstance(at_ms := event.get("at_ms"), int) and 0 <= at_ms < MAX_MS:
             step["timestamp"] = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()
         if event.get("is_copied_context") is True:
             step["is_copied_context"] = True
@@ -149,7 +152,7 @@ class _Steps:
     def _result(self, event: TraceEvent) -> None:
         """Put a result beside its call; one that nobody asked for is the system's."""
         call_id, output = event.get("call_id"), event.get("output")
-        text = output if isinstance(output, str) else orjson.dumps(output).decode()
+        text = output if isinstance(output, str) else _json(output)
         owner = next((one for one in reversed(self._steps) if _asked(one, call_id)), None)
         result: dict[str, Any] = {"content": text}
         if owner is not None:
@@ -180,10 +183,21 @@ class _Steps:
 def _metrics(detail: Mapping[str, Any]) -> dict[str, Any]:
     usage = detail.get("usage")
     counts = usage if isinstance(usage, dict) else {}
-    found = {ours: counts[name] for name, ours in OF_USAGE.items() if counts.get(name) is not None}
-    if detail.get("cost_usd") is not None:
-        found["cost_usd"] = detail["cost_usd"]
-    return found
+    found = {ours: counts.get(name) for name, ours in OF_USAGE.items()}
+    found["cost_usd"] = detail.get("cost_usd")
+    return {name: one for name, one in found.items() if _is_quantity(one)}
+
+
+def _is_quantity(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < float("inf")  # type: ignore[operator]
+
+
+def _json(value: object) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # nested more deeply than any writer of ours goes
+        return ""
 
 
 def _asked(step: Mapping[str, Any], call_id: object) -> bool:

@@ -76,9 +76,9 @@ class AgentBench:
             ], **fields,
         })  # fmt: skip
 
-    def command(self, *words, run_id="r"):
+    def command(self, *words, run_id="r", suite="s", profile="p"):
         """Return the command line of a run, new or gone on with."""
-        new = ["--suite", "s", "--run-profile", "p", "--run-id", run_id]
+        new = ["--suite", suite, "--run-profile", profile, "--run-id", run_id]
         asked = ["--resume", run_id] if "--resume" in words else new
         more = [one for one in words if one != "--resume"]
         return [sys.executable, "-P", "-m", "collect", "run", *asked, "--runs", "runs", *more]
@@ -86,10 +86,10 @@ class AgentBench:
     def environment(self, **more):
         return os.environ | {"SCRIPTED_API_KEY": KEY} | more
 
-    def run(self, *words, run_id="r", env=()):
+    def run(self, *words, env=(), **named):
         """Make a run and return how the command ended."""
         done = subprocess.run(
-            self.command(*words, run_id=run_id),
+            self.command(*words, **named),
             cwd=self.root,
             env=self.environment(**dict(env)),
             stdout=subprocess.PIPE,

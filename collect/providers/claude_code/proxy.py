@@ -2,8 +2,7 @@
 
 The tool gets a password for one call and never the key: the key is added behind the proxy and goes
 to the suite's own server, since no redirect is followed here. (The Claude Code CLI follows one to
-any host and takes its key along.) The tool gets an answer only once it is complete, since nobody
-watches it stream.
+any host and takes its key along.)
 
 Our own transport stamps what passes, so that latency is that of the wire. The CLI reports less: it
 gives no status of a good answer, does not notice a stream that ends without its end marker, and
@@ -16,39 +15,23 @@ import asyncio
 import hmac
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
 from collect.http_client import Deadline, Exchange, Target, Transport, WireError
+from collect.http_client.door import Answer, Door, HandedOn, Knock
 from collect.providers import http_reply
 from collect.providers.base import NOT_READ, Reply
 from collect.providers.http import events
-
-MAX_HEAD_BYTES = 65_536
-MAX_BODY_BYTES = 64_000_000
-"""Bytes of a request; more is no prompt."""
 
 NOT_PASSED_ON = frozenset(
     {"host", "connection", "keep-alive", "content-length", "accept-encoding", "transfer-encoding",
      "x-api-key", "authorization", "proxy-authorization", "cookie", "te", "upgrade", "expect"}
 )  # fmt: skip
 """Headers that are ours to write, or that belong to the connection."""
-
-NOT_GIVEN_BACK = frozenset(
-    {b"connection", b"keep-alive", b"content-length", b"content-encoding", b"transfer-encoding",
-     b"location", b"set-cookie", b"upgrade", b"trailer"}
-)  # fmt: skip
-"""Headers of an answer that are ours to write, or lead elsewhere."""
-
-
-OVER = (
-    *(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError),
-    asyncio.CancelledError,  # by us alone, at the end of a call: nobody waits for a visit
-)
-"""How a connection of the tool may end."""
 
 
 @dataclass
@@ -61,8 +44,8 @@ class Call:
     """Why the exchange broke off."""
     timeout_s: float | None = None
     """How long the server may take, from the moment the request is here."""
-    visits: set[asyncio.Task[None]] = field(default_factory=set)
-    """Its connections; they end with it, since nobody is left to read."""
+    requests: set[asyncio.Task[Any]] = field(default_factory=set)
+    """Those under way; they end with it, since nobody is left to read."""
 
 
 @dataclass(eq=False, repr=False)
@@ -78,18 +61,14 @@ class Proxy:
     transport: Transport
     """Carries what passes."""
     _calls: dict[str, Call] = field(default_factory=dict)
-    _server: asyncio.Server | None = None
-    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _visits: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Make the door, which is closed."""
+        self._door = Door(self._answer)
 
     async def url(self) -> str:
         """Return where the tool may knock; the first time opens the proxy."""
-        async with self._opening:
-            if self._server is None:
-                self._server = await asyncio.start_server(
-                    self._visit, "127.0.0.1", 0, limit=MAX_HEAD_BYTES
-                )
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return await self._door.open_port()
 
     @contextmanager
     def call(self, timeout_s: float | None = None) -> Iterator[Call]:
@@ -100,83 +79,49 @@ class Proxy:
             yield call
         finally:
             del self._calls[call.password]
-            for visit in call.visits:
-                visit.cancel()
+            for request in call.requests:
+                request.cancel()
 
     async def aclose(self) -> None:
         """Close the proxy and what is behind it."""
-        if self._server is not None:
-            self._server.close()
-            for visit in self._visits:
-                visit.cancel()
-            await asyncio.gather(*self._visits, return_exceptions=True)
+        await self._door.aclose()
         await self.transport.aclose()
 
-    async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        visit = asyncio.current_task()
-        assert visit is not None
-        self._visits.add(visit)
-        visit.add_done_callback(self._visits.discard)
-        with suppress(*OVER):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-                line, *lines = head.strip().split("\r\n")
-                method, path, _ = line.split(" ", 2)
-                pairs = (one.partition(":") for one in lines)
-                headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-                length = int(headers.get("content-length", 0))
-                if not 0 <= length <= MAX_BODY_BYTES or "transfer-encoding" in headers:
-                    break
-                body = await reader.readexactly(length)
-                writer.write(await self._answer(method, path, headers, body))
-                await writer.drain()
-                if self._is_cut(headers):
-                    break
-        writer.close()
-
-    async def _answer(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes
-    ) -> bytes:
-        if method in {"HEAD", "GET"}:
-            return _response(200)  # whether somebody is there, which tools like to know first
-        call = self._call_of(headers)
+    async def _answer(self, knock: Knock, answer: Answer) -> None:
+        if knock.method in {"HEAD", "GET"}:
+            answer.empty(200)  # whether somebody is there, which tools like to know first
+            return
+        call = self._call_of(knock)
         if call is None:
-            return _response(401, _error("authentication_error", "not the password of a call"))
-        if method != "POST" or not path.startswith(self.path):
-            return _response(404, _error("not_found_error", "nothing is asked here but a model"))
-        if call.exchange is not None:
-            return _response(400, _error("invalid_request_error", "a call asks once"))
-        return await self._forward(call, path, headers, body)
+            answer.refuse(401, "not the password of a call")
+        elif knock.method != "POST" or not knock.path.startswith(self.path):
+            answer.refuse(404, "nothing is asked here but a model")
+        elif call.exchange is not None:
+            answer.refuse(400, "a call asks once")
+        else:
+            await self._forward(call, knock, answer)
 
-    def _is_cut(self, headers: Mapping[str, str]) -> bool:
-        """Return whether what was handed on is no whole answer, and must not look like one."""
-        call = self._call_of(headers)
-        return call is not None and call.failure is not None
-
-    def _call_of(self, headers: Mapping[str, str]) -> Call | None:
-        said = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+    def _call_of(self, knock: Knock) -> Call | None:
         for password, call in self._calls.items():
-            if hmac.compare_digest(password.encode(), said.encode()):
+            if hmac.compare_digest(password.encode(), knock.password.encode()):
                 return call
         return None
 
-    async def _forward(
-        self, call: Call, path: str, headers: Mapping[str, str], body: bytes
-    ) -> bytes:
+    async def _forward(self, call: Call, knock: Knock, answer: Answer) -> None:
         kept = {
             name: value
-            for name, value in headers.items()
+            for name, value in knock.headers.items()
             if name not in NOT_PASSED_ON and value.isascii()
         }
-        if (visit := asyncio.current_task()) is not None:
-            call.visits.add(visit)
-        call.exchange = exchange = Exchange()
+        if (request := asyncio.current_task()) is not None:
+            call.requests.add(request)
+        call.exchange = exchange = HandedOn(answer)
         target = Target.of(
-            f"{self.base_url}{path}", kept | {"accept-encoding": "identity", **self.secret}
+            f"{self.base_url}{knock.path}", kept | {"accept-encoding": "identity", **self.secret}
         )
         try:
             async with Deadline(call.timeout_s, exchange):
-                await self.transport.post(target, body, exchange)
+                await self.transport.post(target, knock.body, exchange)
         except TimeoutError:
             message = f"no complete answer within {call.timeout_s:g} s"
             call.failure = WireError(message, "timeout", "timeout")
@@ -184,28 +129,10 @@ class Proxy:
             call.failure = exc
         except Exception as exc:  # noqa: BLE001 - a mistake of ours: told by the trial, not by a log
             call.failure = WireError(f"{type(exc).__name__}: {exc}", "exception", "door")
-        if call.failure is not None and not exchange.status:
-            return _response(502, _error("api_error", "the server broke off"))
-        given = [pair for pair in exchange.headers.items() if pair[0] not in NOT_GIVEN_BACK]
-        missing = 0 if call.failure is None else 1
-        return _response(exchange.status, exchange.body(), given, missing)
-
-
-def _error(kind: str, message: str) -> bytes:
-    return orjson.dumps({"type": "error", "error": {"type": kind, "message": message}})
-
-
-def _response(
-    status: int,
-    body: bytes = b"",
-    headers: list[tuple[bytes, bytes]] | None = None,
-    missing: int = 0,
-) -> bytes:
-    """Return an answer; with `missing` bytes it is one that was cut."""
-    named = headers or [(b"content-type", b"application/json")]
-    lines = [b"HTTP/1.1 %d -" % status, b"Content-Length: %d" % (len(body) + missing)]
-    lines += [b"%s: %s" % pair for pair in named]
-    return b"\r\n".join([*lines, b"", body])
+        if call.failure is None:
+            answer.end()
+        elif not answer.is_begun:
+            answer.refuse(502, "the server broke off")
 
 
 def with_the_wire(reply: Reply, call: Call) -> Reply:

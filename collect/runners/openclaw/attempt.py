@@ -54,15 +54,23 @@ class Attempt:
         return any(call.reply.text or call.reply.tool_calls for call in self.wire.calls)
 
     @property
+    def _was_heard(self) -> bool:
+        """Whether the server had taken a request; known once the way to it is closed."""
+        return any(call.reply.accepted for call in self.wire.calls)
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether another try would be no second chance of the model's, and no second time-out."""
+        return not (self.is_limited or self.was_answered)
+
+    @property
     def is_limited(self) -> bool:
         """Whether a limit ended it."""
         return self.ended_by in LIMITS
 
     def fail(self, failure_type: str, message: str, code: str | None = None) -> None:
         """Note why it ended before its time."""
-        accepted = any(call.reply.accepted for call in self.wire.calls)
-        reply = Reply(accepted=accepted or failure_type != "timeout")
-        self.failure = reply.failed(
+        self.failure = Reply().failed(
             failure_type, error_code=code or failure_type, error_message=message
         )
 
@@ -150,7 +158,7 @@ class Attempt:
                 failure_type=why.failure_type,
                 error_code=why.error_code,
                 error_message=why.error_message,
-                accepted=why.accepted,
+                accepted=why.accepted if self.ended_by != "time" else self._was_heard,
                 retry_after_s=why.retry_after_s,
             )
         if text.strip():

@@ -117,7 +117,7 @@ class _Notes:
     def _call_of(self, message: Mapping[str, Any]) -> WireCall | None:
         """Return the call that an answer came from, which is taken then."""
         name, ids = message.get("responseId"), [one[0] for one in _calls_in(message)]
-        text, is_failed = _text_of(message), message.get("stopReason") in FAILED
+        text, is_failed = _text_of(message), _is_failed(message)
         for is_it in (
             lambda one: name is not None and one.response_id == name,
             lambda one: bool(ids) and [call.call_id for call in one.reply.tool_calls] == ids,
@@ -161,7 +161,7 @@ class _Notes:
 
     def _untimed(self, message: Mapping[str, Any]) -> None:
         """Note an answer that was not seen on the wire, by what the session says of it."""
-        if message.get("stopReason") in FAILED:
+        if _is_failed(message):
             what = _string(message.get("errorMessage")) or "openclaw has no answer"
             self.trace.runner("error", failure_type="agent_error", error_message=what)
             return
@@ -244,6 +244,10 @@ def _moment(line: Line) -> int:
         return max(0, round(datetime.fromisoformat(str(line.get("timestamp"))).timestamp() * 1000))
     except (ValueError, OverflowError):
         return 0
+
+
+def _is_failed(message: Mapping[str, Any]) -> bool:
+    return _string(message.get("stopReason")) in FAILED
 
 
 def _parts(message: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:

@@ -106,7 +106,7 @@ class OpenClaw:
             async with self._attempt(trial, case, slot, number) as attempt:
                 failure = attempt.failure
                 wait = None
-                if failure is not None and not attempt.was_answered and number <= _whole(retries):
+                if failure is not None and attempt.may_be_repeated and number <= _whole(retries):
                     wait = wait_before(number, failure)
                 if failure is None or wait is None:
                     return await self._executed(trial, case, attempt, started)

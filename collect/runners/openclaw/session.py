@@ -80,6 +80,8 @@ def read_sessions(state: Path, agent: str, session_id: str) -> Sessions:
     if tree.find(name) is None:
         return Sessions(notes=(*notes, "openclaw has left no session"))
     main = _from_lines(tree, name, session_id, None, notes)
+    if main is None:
+        return Sessions(notes=tuple(notes))
     others = []
     for other, parent in _started(tree, f"{folder}/sessions/{INDEX}", session_id, notes):
         path = f"{folder}/sessions/{other}.jsonl"
@@ -132,6 +134,8 @@ def json_object(raw: bytes | str) -> Line | None:
 
 def _started(tree: Tree, name: str, session_id: str, notes: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the sessions that came of a trial's, and which one started each."""
+    if tree.find(name) is None:
+        return
     try:
         index = json_object(tree.content(name, MAX_SESSION_BYTES)) or {}
     except Unreadable as exc:

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from analyze.api import open_history
 from tests.support.agent_bench import KEY, AgentBench
 from tests.support.real_openclaw import VERSION, real_image
 
@@ -168,6 +169,34 @@ def test_what_the_agent_was_and_how_it_ran_is_on_record(ran):
     turns = json.loads((kept / "raw_session_trace.json").read_text())["turns"]
     assert [one["returncode"] for one in turns] == [0, 0]
     assert turns[1]["payload"]["payloads"][0]["text"] == "Second"
+
+
+def test_the_trajectory_and_the_steps_have_the_tokens_of_the_trial(ran):
+    bench, _, rows = ran
+    for case_id in ("single", "turns", "late"):
+        row = rows[case_id, 1]
+        made = json.loads((bench.left(case_id) / "agent/trajectory.json").read_text())
+        totals = made["final_metrics"]
+        assert totals["total_prompt_tokens"] == row["input_tokens"], case_id
+        assert totals["total_completion_tokens"] == row["output_tokens"], case_id
+        assert made["agent"] == {"name": "openclaw", "version": VERSION, "model_name": "asked-m"}
+    with open_history(bench.root / "runs") as history:
+        steps = history.sql("""
+            select case_id, turn_no, kind, tool, input_tokens, is_error from steps
+            where trajectory = 'main' order by case_id, step_no
+        """)
+    mine = steps.filter(steps["case_id"] == "turns")
+    assert mine["kind"].to_list() == [
+        "message", "message", "tool_call", "tool_result", "message", "message", "message",
+        "tool_call", "tool_result", "message",
+    ]  # fmt: skip
+    assert mine["turn_no"].max() == 4
+    assert mine["input_tokens"].sum() == rows["turns", 1]["input_tokens"]
+    assert not mine["is_error"].any()
+    late = steps.filter(steps["case_id"] == "late")["kind"].to_list()
+    assert "limit" in late
+    session = (bench.left("turns") / "agent" / "session.jsonl").read_text()
+    assert [json.loads(one)["type"] for one in session.splitlines()].count("message") == 8
 
 
 def test_nothing_is_left_running(ran):

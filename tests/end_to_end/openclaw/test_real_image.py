@@ -18,6 +18,7 @@ pytestmark = pytest.mark.agents
 
 SYSTEM_PATH = os.environ["PATH"]
 
+
 @pytest.fixture(scope="module")
 def engine():
     containers.needs("podman", "runc")
@@ -63,7 +64,7 @@ def test_the_copy_for_local_agents_runs_on_its_own_node(engine):
 
 def test_the_doctor_tries_it_and_says_its_digest(engine, doctor, monkeypatch):
     monkeypatch.setenv("PATH", SYSTEM_PATH)
-    block = {"agent_id": "a", "image": NAME, "timeout_seconds": 60, "docker_cli": "podman"}
+    block = {"agent_id": "a", "image": IMAGE, "timeout_seconds": 60, "docker_cli": "podman"}
     doctor.project.profile(openclaw=block)
 
     check = doctor.look().one("containers", "p")
