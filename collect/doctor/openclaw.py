@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 from pathlib import Path
 
 from collect.config.project_files import find_project
@@ -15,8 +16,8 @@ from collect.config.validate import parsed
 from collect.doctor.context import Details, Finding, Scene, and_more
 from collect.doctor.probe import run_in_thread
 from collect.doctor.tools import EMPTY, OLD_NODE, PLACEHOLDER
+from collect.inventory.git import output_of
 from collect.inventory.image_look import look_inside
-from collect.runners.openclaw.host import OpenClawHost
 from collect.sandbox.base import SandboxError
 from collect.sandbox.engine import Engine, NoSuchImage
 from schemas.config.run_profile import OpenClawRunProfile, RunProfile
@@ -29,6 +30,7 @@ LOOK_S = 8.0
 VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?")
 OWN_IMAGE = re.compile(rf"localhost/openclaw:({VERSION.pattern})")
 
+INSTALL = "npm install -g openclaw@VERSION, with a Node that is new enough for it"
 BUILD = "python -m collect.runners.openclaw.image"
 
 
@@ -61,7 +63,7 @@ async def _profile(path: Path, users: list[str]) -> Finding | None:
     if block is None:
         return None
     if block.executable == "local":
-        finding = await _local(path.stem, block)
+        finding = await _local(path.stem)
     else:
         finding = await run_in_thread(lambda: _container(path.stem, block))
     if finding.state != "fail":
@@ -71,18 +73,19 @@ async def _profile(path: Path, users: list[str]) -> Finding | None:
     return Finding(path.stem, state, f"{finding.text}; {needed}", finding.advice, finding.details)
 
 
-async def _local(subject: str, block: OpenClawRunProfile) -> Finding:
-    """Return what came of the installed command, locked in."""
-    try:
-        host = await OpenClawHost.open(block, {}, {}, "")
-        try:
-            version = await host.ask_version()
-        finally:
-            await host.aclose()
-    except SandboxError as exc:
-        return Finding(subject, "fail", str(exc), exc.advice)
-    text = f"the installed openclaw {version} runs here, locked in by bwrap"
-    return Finding(subject, "ok", text, details={"version": version})
+async def _local(subject: str) -> Finding:
+    """Return whether the command is installed and runs; bwrap has a finding of its own."""
+    missing = [name for name in ("node", "openclaw") if shutil.which(name) is None]
+    if missing:
+        text = f"`executable: local`, and {' and '.join(missing)} is not on PATH"
+        return Finding(subject, "fail", text, INSTALL)
+    out = await output_of("openclaw", "--version", timeout_s=LOOK_S)
+    version = VERSION.search(out.text)
+    if out.error is not None or version is None or version.group() == PLACEHOLDER:
+        text = f"the installed openclaw says no version: {out.error or EMPTY}"
+        return Finding(subject, "fail", text, INSTALL)
+    text = f"the installed openclaw {version.group()} answers"
+    return Finding(subject, "ok", text, details={"version": version.group()})
 
 
 def _container(subject: str, block: OpenClawRunProfile) -> Finding:

@@ -289,3 +289,20 @@ def test_real_containers_of_an_image_are_tried(doctor, monkeypatch, request, cli
 def docker_host():
     with containers.docker_daemon() as host:
         yield host
+
+
+def test_an_installed_command_is_asked_where_the_profile_says_so(doctor):
+    doctor.project.profile(openclaw={"agent_id": "a", "executable": "local", "timeout_seconds": 60})
+
+    check = doctor.look().one("containers", "p")
+    assert (check["state"], "is not on PATH" in check["found"]) == ("warn", True)
+
+    doctor.command("node", "echo v24.1.0")
+    doctor.command("openclaw", "echo 'OpenClaw 2026.5.28 (abc)'")
+    check = doctor.look().one("containers", "p")
+    assert (check["state"], check["details"]) == ("ok", {"version": "2026.5.28"})
+    assert check["found"] == "the installed openclaw 2026.5.28 answers"
+
+    doctor.command("openclaw", "echo 'OpenClaw 0.0.1'")
+    check = doctor.look().one("containers", "p")
+    assert "says no version: 0.0.1 is an empty package" in check["found"]
