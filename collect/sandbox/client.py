@@ -53,9 +53,14 @@ class Sandbox:
     """Where the commands of a run are locked in; made by `open`."""
 
     def __init__(
-        self, profile: SandboxProfile, backend: Backend, shows: Sequence[str] = ()
+        self,
+        profile: SandboxProfile,
+        backend: Backend,
+        shows: Sequence[str] = (),
+        slots: int | None = None,
     ) -> None:
         self._limits, self._backend = profile.limits, backend
+        self._slots = SLOTS_A_CORE * (os.cpu_count() or 1) if slots is None else slots
         self.shows = tuple(shows)
         """Files and folders that commands find though they lie in a closed folder of root's."""
         self._name = f"benchlake-{secrets.token_hex(6)}"
@@ -69,7 +74,11 @@ class Sandbox:
 
     @classmethod
     async def open(
-        cls, profile: SandboxProfile, backend: Backend, shows: Sequence[str] = ()
+        cls,
+        profile: SandboxProfile,
+        backend: Backend,
+        shows: Sequence[str] = (),
+        slots: int | None = None,
     ) -> Sandbox:
         """Start the helper.
 
@@ -78,11 +87,12 @@ class Sandbox:
             backend: that locks in.
             shows: files and folders that commands are to find though they lie in a folder of root's
                 that is closed to others; of no matter where this is not root.
+            slots: commands at once; None: as many as keep the cores busy.
 
         Raises:
             SandboxError: it cannot be started, or finds no place for its files.
         """
-        sandbox = cls(profile, backend, shows)
+        sandbox = cls(profile, backend, shows, slots)
         await asyncio.to_thread(backend.prepare)
         try:
             async with asyncio.timeout(START_TIMEOUT_S):
@@ -233,7 +243,7 @@ class Sandbox:
 
         `-P` keeps a folder of the user's called `collect` from being taken for ours.
         """
-        options = [f"--slots={SLOTS_A_CORE * (os.cpu_count() or 1)}"]
+        options = [f"--slots={self._slots}"]
         if self._backend.is_engine:
             options.append("--engine")
         options += [f"--show={path}" for path in self.shows]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collect.config.agents import LoadedAgent
+from collect.config.models import MAX_IN_FLIGHT
 from collect.runners.openclaw.command import NOT_FOUND, Programs, read_printed, version_of
 from collect.runners.openclaw.template import Template, make_template
 from collect.sandbox.base import Backend, SandboxError
@@ -78,7 +79,9 @@ class OpenClawHost:
         backend = _backend(profile)
         limits = profile.limits.model_copy(update={"cores": None})
         async with AsyncExitStack() as stack:
-            sandbox = await Sandbox.open(SandboxProfile(limits=limits), backend, shows)
+            sandbox = await Sandbox.open(
+                SandboxProfile(limits=limits), backend, shows, slots=MAX_IN_FLIGHT
+            )
             stack.push_async_callback(sandbox.aclose)
             host = cls(profile, sandbox, programs, agents, assignments, version)
             for agent_id, loaded in agents.items():

@@ -11,11 +11,13 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import shutil
 import socket
 import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import orjson
@@ -46,17 +48,18 @@ from collect.runners.openclaw.config import agent_name, openclaw_config
 from collect.runners.openclaw.events import note_session
 from collect.runners.openclaw.host import OpenClawHost
 from collect.runners.openclaw.kept import Ran, keep_agent_files
-from collect.runners.openclaw.session import read_sessions
+from collect.runners.openclaw.session import Sessions, read_sessions
 from collect.runners.openclaw.template import give_to
 from collect.runners.openclaw.wire import AgentWire
 from collect.runners.trace import Trace, now_ms
 from collect.runners.turns import workspace_of
-from collect.sandbox.base import SandboxError
+from collect.sandbox.base import Folders, SandboxError
 from collect.workspace.record import free_folder
 from schemas.run.config import PlannedTrial
 
 VALIDATION_TIMEOUT_S = 60.0
 KEYLESS = "api_key_missing"
+NOT_STARTED = "container_error"
 
 
 class Started(NamedTuple):
@@ -67,6 +70,8 @@ class Started(NamedTuple):
     """In ms since the epoch."""
     began: float
     """On `time.perf_counter`."""
+    requests: int = 0
+    """Of earlier attempts to the model."""
 
 
 class OpenClaw:
@@ -103,7 +108,11 @@ class OpenClaw:
         number, retries = 1, self._model.setting("retries", case)
         while True:
             await slot.before_request()
-            async with self._attempt(trial, case, slot, number) as attempt:
+            try:
+                folders = await self._host.sandbox.folders()
+            except SandboxError as exc:
+                return unsent_execution(trial, case, NOT_STARTED, str(exc), NOT_STARTED)
+            async with self._attempt(trial, case, slot, folders) as attempt:
                 failure = attempt.failure
                 wait = None
                 if failure is not None and attempt.may_be_repeated and number <= _whole(retries):
@@ -111,22 +120,22 @@ class OpenClaw:
                 if failure is None or wait is None:
                     return await self._executed(trial, case, attempt, started)
             started.trace.retry(number, failure, wait)
+            started = started._replace(requests=started.requests + attempt.wire.n_requests)
             await slot.back_off(wait)
             number += 1
 
     @asynccontextmanager
     async def _attempt(
-        self, trial: PlannedTrial, case: LoadedCase, slot: Slot, number: int
+        self, trial: PlannedTrial, case: LoadedCase, slot: Slot, folders: Folders
     ) -> AsyncIterator[Attempt]:
         """Yield a try at a trial once it has ended; its folders go when it was looked at."""
         began = time.perf_counter()
         host = self._host
         request, pace = self._request(trial, case), self._model.requests_per_minute
         wire = AgentWire(self._provider, request, slot, is_paced=pace is not None)
-        key = f"{trial.run_id}/{trial.model_id}/{trial.case_id}/{trial.repetition}/{number}"
+        key = f"{trial.run_id}/{trial.model_id}/{trial.case_id}/{trial.repetition}"
         session_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"benchlake:{key}"))
         agent_id = host.assignments[case.case_id]
-        folders = await host.sandbox.folders()
         attempt = Attempt(wire, folders, agent_id, session_id)
         try:
             try:
@@ -135,8 +144,8 @@ class OpenClaw:
                 if attempt.failure is None:
                     await self._take_turns(case, attempt)
             except SandboxError as exc:
-                attempt.ended_by = "container_error"
-                attempt.fail("container_error", str(exc))
+                attempt.ended_by = NOT_STARTED
+                attempt.fail(NOT_STARTED, str(exc))
             finally:
                 await wire.door.aclose()
             yield attempt
@@ -256,28 +265,23 @@ class OpenClaw:
         }
         trace.runner("agent_invoked", **facts)
         tool_ms = note_session(trace, sessions, calls, self._model)
-        outcome = attempt.outcome()
         if attempt.is_limited:
             trace.runner("limit", limit=attempt.ended_by)
-        trace.final_output(outcome.text)
         target = free_folder(self._run_dir / workspace_of(trial))
-        before = host.templates[attempt.agent_id].before
-        await host.sandbox.keep(attempt.folders, target, named_outside(case.checks), before)
-        await asyncio.to_thread(
-            keep_agent_files,
-            target,
-            attempt,
-            sessions,
-            trace.events,
-            Ran(host.version, self._model.model),
-        )
+        try:
+            await self._keep(target, case, attempt, sessions, trace)
+        except OSError as exc:  # what the model has cost is written down all the same
+            shutil.rmtree(target, ignore_errors=True)
+            attempt.fail(NOT_STARTED, f"the files of the trial cannot be kept: {exc}")
+        outcome = attempt.outcome()
+        trace.final_output(outcome.text)
         attempt.phases["keep"] = ms_since(clock)
         body = self._provider.prepare(self._request(trial, case)).body
         return Execution(
             trial=trial,
             case=case,
             outcome=outcome,
-            attempt_count=sum(call.reply.requests for call in calls),
+            attempt_count=started.requests + attempt.wire.n_requests,
             started_at_ms=started.at_ms,
             ended_at_ms=max(started.at_ms, now_ms()),
             wall_ms=ms_since(started.began),
@@ -292,8 +296,23 @@ class OpenClaw:
             ended_by=attempt.ended_by,
             tool_ms=tool_ms,
             phases=attempt.phases,
-            workspace=str(target.relative_to(self._run_dir)),
+            workspace=str(target.relative_to(self._run_dir)) if target.exists() else None,
         )
+
+    async def _keep(
+        self,
+        target: Path,
+        case: LoadedCase,
+        attempt: Attempt,
+        sessions: Sessions,
+        trace: Trace,
+    ) -> None:
+        """Keep what a trial has left, and what the agent was and did; raises OSError."""
+        host = self._host
+        before = host.templates[attempt.agent_id].before
+        await host.sandbox.keep(attempt.folders, target, named_outside(case.checks), before)
+        ran = Ran(host.version, self._model.model)
+        await asyncio.to_thread(keep_agent_files, target, attempt, sessions, trace.events, ran)
 
     def _request(self, trial: PlannedTrial, case: LoadedCase) -> Request:
         """Return the settings that hold for every request of a trial."""

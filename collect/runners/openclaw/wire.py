@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from collect.http_client import Exchange
 from collect.http_client.door import Answer, Door, HandedOn, Knock
-from collect.limits import Slot
+from collect.limits import Slot, Stopped
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http import OverHttp
 from collect.providers.http_reply import read_answer
@@ -28,6 +28,9 @@ PREFIX = "/v1"
 """Before every path that the agent asks."""
 
 FIRST_EVENT = re.compile(rb"^data: ?(\{.*)$", re.MULTILINE)
+
+MAX_AT_ONCE = 16
+"""Requests of one agent at once; more wait: each costs, and its answer takes memory here."""
 
 CUT_OFF = "cut_off"
 """Code of a request that was under way when the agent was ended."""
@@ -61,7 +64,13 @@ class AgentWire:
         self.door = Door(self._answer)
         self._provider, self._request = provider, request
         self._slot = slot
+        self._room = asyncio.Semaphore(MAX_AT_ONCE)
         self._turn = asyncio.Lock() if is_paced else None
+
+    @property
+    def n_requests(self) -> int:
+        """How often the model was asked."""
+        return sum(call.reply.requests for call in self.calls)
 
     async def _answer(self, knock: Knock, answer: Answer) -> None:
         path = urlsplit(knock.path).path
@@ -74,12 +83,17 @@ class AgentWire:
             if body is None:
                 answer.refuse(400, "not a JSON object")
             else:
-                await self._relay(self._provider.relayed(body, self._request), answer)
+                async with self._room:
+                    await self._relay(self._provider.relayed(body, self._request), answer)
 
     async def _relay(self, prepared: Prepared, answer: Answer) -> None:
         if self._turn is not None and self.calls:
-            async with self._turn:
-                await self._slot.before_request()
+            try:
+                async with self._turn:
+                    await self._slot.before_request()
+            except Stopped:
+                answer.refuse(502, "the run was stopped")
+                return
         end = self._provider.end if prepared.body["stream"] else None
         exchange = HandedOn(answer, end)
         began_ms = now_ms()
@@ -88,6 +102,9 @@ class AgentWire:
         except asyncio.CancelledError:
             self._note(self._cut_off(exchange), exchange, began_ms)
             raise
+        except Exception as exc:  # noqa: BLE001 - a mistake of ours: told by the trial
+            what = f"{type(exc).__name__}: {exc}"
+            reply = Reply().failed("exception", error_code="door", error_message=what)
         self._note(reply, exchange, began_ms)
         self._slot.learn(reply)
         if exchange.complete:
