@@ -39,6 +39,7 @@ FAILURES: MappingProxyType[str, FailureClass] = MappingProxyType(
         "max_turns_exceeded": FailureClass("ok", "failed", "model"),
         "tool_calls_not_supported": FailureClass("ok", "invalid", "model"),
         "limit_exceeded": FailureClass("ok", "failed", "model"),
+        "agent_error": FailureClass("ok", "failed", "model"),
         "timeout": FailureClass("error", "timed_out", "model", retryable=True),
         # the provider's
         "invalid_response": FailureClass("error", "provider_error", "provider"),

@@ -70,9 +70,9 @@ class Command:
     timeout_s: float | None = None
     """None: `command_seconds` of the limits."""
     binds: tuple[tuple[str, str], ...] = ()
-    """Read-only: a path on this machine, and where it is found inside; with `bwrap` alone."""
+    """Read-only: a path on this machine, and where it is found inside."""
     is_workspace_read_only: bool = False
-    """Of `bwrap` alone, as the next."""
+    """With `bwrap` alone, as the next."""
     is_first_process: bool = False
     """The first of the processes inside, which no other of them can end; all end with it."""
     limits_itself: bool = False
@@ -81,7 +81,7 @@ class Command:
     @property
     def needs_bwrap(self) -> bool:
         """Whether no container engine can lock it in."""
-        return bool(self.binds) or self.is_workspace_read_only or self.is_first_process
+        return self.is_workspace_read_only or self.is_first_process
 
 
 @dataclass(frozen=True, slots=True)

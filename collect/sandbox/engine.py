@@ -184,7 +184,7 @@ class Engine:
             SandboxError: no container can be started here, or not with what the command needs.
         """
         if command.needs_bwrap:
-            message = f"{self.name} binds nothing, makes nothing read-only, and is the first itself"
+            message = f"{self.name} makes no workspace read-only, and is the first process itself"
             raise SandboxError(message, "lock the command in by bwrap")
         places = ((folders.workspace, WORKSPACE), (folders.home, HOME), (folders.tmp, TMP))
         owner = folders.workspace.stat()
@@ -194,6 +194,7 @@ class Engine:
             f"--user={owner.st_uid}:{owner.st_gid}",
             *(self._network if command.network else ("--network=none",)),
             *(f"--volume={here}:{inside}:rw,z" for here, inside in places),
+            *(f"--volume={here}:{inside}:ro,z" for here, inside in command.binds),
             *self._own_end(command.timeout_s),
             *("--entrypoint=/bin/sh", self.found.image_id, *FIRST_PROCESS),
             *command.argv,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
@@ -36,6 +37,8 @@ class Attempt:
     folders: Folders
     agent_id: str
     session_id: str
+    door: Path
+    """Folder of the socket by which the agent asks its model."""
     port: int = 0
     """On which the agent asks the model, inside."""
     config: dict[str, Any] = field(default_factory=dict)
@@ -124,7 +127,9 @@ class Attempt:
                 else (f"exit code {completed.exit_code}")
             )
             what = f"openclaw ended with {ended}: {said or 'without a word'}"
-            self.fail("cli_error", what[:MAX_SAID_CHARS], f"exit_{completed.exit_code}")
+            # one that had begun its work may have ended itself: what it has left decides
+            failure_type = "agent_error" if self.was_answered else "cli_error"
+            self.fail(failure_type, what[:MAX_SAID_CHARS], f"exit_{completed.exit_code}")
             return
         self.turns_completed += 1
         self.text = printed.text

@@ -48,8 +48,10 @@ STATE = ".openclaw"
 """Below the home."""
 
 CONFIG = f"{STATE}/openclaw.json"
+DOOR = "/run/benchlake"
+"""Where the folder of the socket is bound, read-only: no command of the agent removes it."""
+
 SOCKET = "model.sock"
-"""In /tmp."""
 
 PORT = 18_790
 """On which the model is asked inside; with the network of the host a free one is taken."""
@@ -82,6 +84,7 @@ class Programs:
         *,
         name: str,
         timeout_s: float,
+        door: Path | None = None,
         port: int = PORT,
         network: bool = False,
     ) -> Command:
@@ -91,15 +94,16 @@ class Programs:
             arguments: of openclaw.
             name: of the files in /tmp to which it prints.
             timeout_s: after which all of it is ended.
+            door: folder of the socket by which the model is asked; None: it is not asked.
             port: on which the model is asked.
             network: it may reach more than that.
         """
-        files = (f"{TMP}/{SOCKET}", str(port), f"{TMP}/{name}.out", f"{TMP}/{name}.err")
+        files = (f"{DOOR}/{SOCKET}", str(port), f"{TMP}/{name}.out", f"{TMP}/{name}.err")
         return Command(
             argv=(self.node, "-e", FORWARD, *files, *self.openclaw, *arguments),
             network=network,
             timeout_s=timeout_s,
-            binds=self.binds,
+            binds=self.binds if door is None else (*self.binds, (str(door), DOOR)),
         )
 
 

@@ -136,7 +136,7 @@ class OpenClaw:
         key = f"{trial.run_id}/{trial.model_id}/{trial.case_id}/{trial.repetition}"
         session_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"benchlake:{key}"))
         agent_id = host.assignments[case.case_id]
-        attempt = Attempt(wire, folders, agent_id, session_id)
+        attempt = Attempt(wire, folders, agent_id, session_id, folders.workspace.parent / "door")
         try:
             try:
                 await self._set_up(case, attempt)
@@ -170,7 +170,9 @@ class OpenClaw:
         if os.geteuid() == 0:
             give_to(folders.home, folders.home.stat())
         try:
-            await attempt.wire.door.open_socket(folders.tmp / SOCKET)
+            attempt.door.mkdir()
+            os.chmod(attempt.door, 0o711)  # noqa: PTH101, S103 - others go through, and list nothing
+            await attempt.wire.door.open_socket(attempt.door / SOCKET)
         except OSError as exc:
             what = f"the way to the model cannot be opened: {exc}"
             raise SandboxError(what, "set TMPDIR to a folder with a short path") from exc
@@ -231,6 +233,7 @@ class OpenClaw:
                     turn_arguments(name, attempt.session_id, text, seconds),
                     name=f"turn-{number}",
                     timeout_s=seconds,
+                    door=attempt.door,
                     port=attempt.port,
                     network=profile.network != "endpoint",
                 )

@@ -70,6 +70,25 @@ def test_an_agent_that_takes_too_much_memory_has_reached_its_limit(bench):
     assert turns[0]["ended_by"] in {"memory", "exit"}
 
 
+def test_what_an_agent_does_to_itself_is_its_own(bench):
+    bench.profile(timeout_seconds=60)
+    made = {"kind": "file_contains", "path": "made.md", "text": "by the agent"}
+    sweeps = "rm -rf /tmp/* /run/benchlake/* 2>/dev/null; echo swept"
+    bench.case("sweeps", f"#sweeps [exec: {sweeps}] [write made.md: by the agent] [say: Clean]",
+               checks=[made])  # fmt: skip
+    bench.case("ends", "#ends [write made.md: by the agent] [exec: kill -9 -1] [say: Never]",
+               checks=[made])  # fmt: skip
+    bench.case("idle", "#idle [exec: kill -9 -1] [say: Never]", checks=[made])
+
+    bench.run()
+
+    rows = bench.rows()
+    assert (rows["sweeps", 1]["status"], rows["sweeps", 1]["passed"]) == ("success", True)
+    assert rows["sweeps", 1]["raw_output"] == "Clean"
+    assert (rows["ends", 1]["failure_type"], rows["ends", 1]["passed"]) == ("agent_error", True)
+    assert (rows["idle", 1]["failure_type"], rows["idle", 1]["passed"]) == ("agent_error", False)
+
+
 def test_a_turn_has_its_own_limit(bench):
     bench.profile(timeout_seconds=300, turn_timeout_seconds=15)
     bench.case("one", "#one [say: First]", "[hang]", "[say: Never]")

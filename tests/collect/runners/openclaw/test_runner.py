@@ -78,7 +78,9 @@ async def asked(folders, n=1, **fields):
     (service,) = config["models"]["providers"].values()
 
     async def one():
-        reader, writer = await asyncio.open_unix_connection(str(folders.tmp / "model.sock"))
+        reader, writer = await asyncio.open_unix_connection(
+            str(folders.workspace.parent / "door/model.sock")
+        )
         body = {"model": "x", "messages": [{"role": "user", "content": "hi"}], "stream": True}
         raw = json.dumps(body | fields).encode()
         head = (
@@ -230,8 +232,19 @@ def test_what_fails_after_a_word_is_not_a_second_chance(ran, endpoint):
 
     (trial,) = ran(agent, retries=5).trials
 
-    assert trial.outcome.failure_type == "cli_error"
+    assert trial.outcome.failure_type == "agent_error"
+    assert trial.outcome.failure.counts_against_model
     assert trial.attempt_count == 1
+
+
+def test_what_ends_before_the_model_said_a_word_is_not_the_models(ran):
+    async def agent(folders, command):
+        return None, ended(1)
+
+    (trial,) = ran(agent).trials
+
+    assert trial.outcome.failure_type == "cli_error"
+    assert not trial.outcome.failure.counts_against_model
 
 
 @pytest.mark.parametrize("limit", ["memory", "processes", "workspace", "output"])
