@@ -166,7 +166,7 @@ PROVIDER = (
     "invalid_response", "stream_interrupted", "connection_error", "api_key_missing",
     "tool_calls_not_supported",
 )  # fmt: skip
-LIMITS = ("timeout", "max_turns_exceeded")
+LIMITS = ("timeout", "max_turns_exceeded", "limit_exceeded")
 LENGTHS = ("length", "max_tokens", "model_context_window_exceeded")
 ANSWERS = ("output_truncated", "empty_response")
 

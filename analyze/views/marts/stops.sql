@@ -82,7 +82,9 @@ sorted as (
         failed.record_no is not null as is_call_failed,
         case
             when trials.is_success then null
-            when failures.failure_type in ('max_turns_exceeded', 'output_truncated', 'empty_response')
+            when failures.failure_type in (
+                'max_turns_exceeded', 'limit_exceeded', 'output_truncated', 'empty_response'
+            )
                 then failures.failure_type
             when failures.failure_type = 'timeout' and failures.cause = 'model' then 'timeout'
             when failures.failure_type in ('connection_error', 'api_key_missing', 'tool_calls_not_supported')
@@ -113,7 +115,8 @@ named as (
         *,
         case
             when ended_by in ('provider', 'harness') then ended_by
-            when ended_by in ('max_turns_exceeded', 'timeout') or limit_step_no is not null then 'limit'
+            when ended_by in ('max_turns_exceeded', 'limit_exceeded', 'timeout') or limit_step_no is not null
+                then 'limit'
             when finish_reason in ('refusal', 'content_filter') then 'refusal'
             when ended_by = 'output_truncated' or finish_reason in (
                 'length', 'max_tokens', 'model_context_window_exceeded'
