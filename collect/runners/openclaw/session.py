@@ -6,11 +6,13 @@ folder, everything read is bounded, and what is wrong becomes a sentence: nothin
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +22,7 @@ import zstandard
 from collect.workspace.files import Tree, Unreadable
 
 MAX_SESSION_BYTES = 64_000_000
-"""Of one session, and of the index of all."""
+"""Of all sessions of a trial together, and of the index of them."""
 
 MAX_DATABASE_BYTES = 256_000_000
 MAX_EVENT_BYTES = 8_000_000
@@ -60,6 +62,25 @@ class Sessions:
     """What could not be read, a sentence each."""
 
 
+@dataclass
+class _Reading:
+    """What may still be read of a trial's sessions, and what could not be."""
+
+    notes: list[str] = field(default_factory=list)
+    left: int = field(default_factory=lambda: MAX_SESSION_BYTES)
+    is_full: bool = False
+
+    def takes(self, size: int) -> bool:
+        """Return whether so many bytes more may be read; the first time not, that is noted."""
+        self.left -= size
+        if self.left >= 0:
+            return True
+        if not self.is_full:
+            self.is_full = True
+            self.notes.append(f"only {MAX_SESSION_BYTES:,} bytes of all sessions are read")
+        return False
+
+
 def read_sessions(state: Path, agent: str, session_id: str) -> Sessions:
     """Return the session of a trial and those that came of it, whichever way they are stored.
 
@@ -70,7 +91,8 @@ def read_sessions(state: Path, agent: str, session_id: str) -> Sessions:
     """
     tree = Tree(state)
     folder = f"agents/{agent}"
-    notes: list[str] = []
+    reading = _Reading()
+    notes = reading.notes
     if tree.find(f"{folder}/agent/{DATABASE}") is not None:
         found = _from_database(tree, f"{folder}/agent/{DATABASE}", session_id)
         if found.main is not None:
@@ -79,13 +101,13 @@ def read_sessions(state: Path, agent: str, session_id: str) -> Sessions:
     name = f"{folder}/sessions/{session_id}.jsonl"
     if tree.find(name) is None:
         return Sessions(notes=(*notes, "openclaw has left no session"))
-    main = _from_lines(tree, name, session_id, None, notes)
+    main = _from_lines(tree, name, session_id, None, reading)
     if main is None:
         return Sessions(notes=tuple(notes))
     others = []
     for other, parent in _started(tree, f"{folder}/sessions/{INDEX}", session_id, notes):
         path = f"{folder}/sessions/{other}.jsonl"
-        if (session := _from_lines(tree, path, other, parent, notes)) is not None:
+        if (session := _from_lines(tree, path, other, parent, reading)) is not None:
             others.append(session)
     return Sessions(main, tuple(others), "jsonl", tuple(notes))
 
@@ -96,14 +118,18 @@ def raw_lines(session: Session) -> bytes:
 
 
 def _from_lines(
-    tree: Tree, name: str, session_id: str, parent: str | None, notes: list[str]
+    tree: Tree, name: str, session_id: str, parent: str | None, reading: _Reading
 ) -> Session | None:
+    if reading.is_full:
+        return None
     try:
         raw = tree.content(name, MAX_SESSION_BYTES)
     except Unreadable as exc:
-        notes.append(str(exc))
+        reading.notes.append(str(exc))
         return None
-    lines = tuple(_objects(raw.splitlines(), name, notes))
+    if not reading.takes(len(raw)):
+        return None
+    lines = tuple(_objects(raw.splitlines(), name, reading.notes))
     return Session(session_id, parent, lines, name)
 
 
@@ -152,24 +178,27 @@ def _started(tree: Tree, name: str, session_id: str, notes: list[str]) -> Iterat
 def _family(
     entries: Iterable[tuple[str, Any, Any]], session_id: str, notes: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what was started by a session, or by what that started, in the order of the index."""
+    """Yield what was started by a session, then what that started, each in the index's order."""
     known = [
         (key, own, by)
         for key, own, by in entries
         if isinstance(own, str) and own and "/" not in own
     ]
     ids = {key: own for key, own, _ in known}
+    children: dict[str, list[str]] = {}
+    for _, own, by in known:
+        if isinstance(by, str) and by in ids:
+            children.setdefault(ids[by], []).append(own)
     kin = {session_id}
     found: list[tuple[str, str]] = []
-    is_growing = True
-    while is_growing:
-        is_growing = False
-        for _, own, by in known:
-            parent = ids.get(by) if isinstance(by, str) else None
-            if parent in kin and own not in kin and parent is not None:
+    parents = deque(kin)
+    while parents:
+        parent = parents.popleft()
+        for own in children.get(parent, ()):
+            if own not in kin:
                 kin.add(own)
                 found.append((own, parent))
-                is_growing = True
+                parents.append(own)
     if len(found) > MAX_SESSIONS:
         notes.append(f"{len(found) - MAX_SESSIONS:,} more sessions were started")
     yield from found[:MAX_SESSIONS]
@@ -177,7 +206,7 @@ def _family(
 
 def _from_database(tree: Tree, name: str, session_id: str) -> Sessions:
     """Return what a database holds; it is read from a copy, with what was not written back yet."""
-    notes: list[str] = []
+    reading = _Reading()
     with tempfile.TemporaryDirectory(prefix="benchlake-session-") as folder:
         copy = Path(folder, "agent.sqlite")
         try:
@@ -186,13 +215,13 @@ def _from_database(tree: Tree, name: str, session_id: str) -> Sessions:
                 wal = tree.content(f"{name}-wal", MAX_DATABASE_BYTES)
                 copy.with_name("agent.sqlite-wal").write_bytes(wal)
             with closing(sqlite3.connect(copy)) as database:
-                return _read_database(database, name, session_id, notes)
+                return _read_database(database, name, session_id, reading)
         except (Unreadable, sqlite3.Error, OSError) as exc:
-            return Sessions(notes=(*notes, f"{name}: {exc}"))
+            return Sessions(notes=(*reading.notes, f"{name}: {exc}"))
 
 
 def _read_database(
-    database: sqlite3.Connection, name: str, session_id: str, notes: list[str]
+    database: sqlite3.Connection, name: str, session_id: str, reading: _Reading
 ) -> Sessions:
     database.execute("PRAGMA query_only = ON")
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_SESSION_BYTES)
@@ -202,21 +231,27 @@ def _read_database(
     if _is_table(database, "session_nodes"):
         asked = "SELECT session_key, current_session_id, spawned_by FROM session_nodes ORDER BY 1"
         entries = _rows(database, asked, ())
-    main = _stored(database, name, session_id, None, notes)
+    main = _stored(database, name, session_id, None, reading)
     others = [
         session
-        for other, parent in _family(entries, session_id, notes)
-        if (session := _stored(database, name, other, parent, notes)) is not None
+        for other, parent in _family(entries, session_id, reading.notes)
+        if (session := _stored(database, name, other, parent, reading)) is not None
     ]
-    return Sessions(main, tuple(others), "sqlite", tuple(notes))
+    return Sessions(main, tuple(others), "sqlite", tuple(reading.notes))
 
 
 def _stored(
-    database: sqlite3.Connection, name: str, session_id: str, parent: str | None, notes: list[str]
+    database: sqlite3.Connection, name: str, session_id: str, parent: str | None, reading: _Reading
 ) -> Session | None:
+    """Return a session as far as it may be read; None: nothing of it is there."""
+    if reading.is_full:
+        return None
     asked = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq"
     rows = _rows(database, asked, (session_id,))
-    lines = tuple(_objects((_event(*row) for row in rows), name, notes))
+    events = itertools.takewhile(
+        lambda one: reading.takes(len(one)), (_event(*row) for row in rows)
+    )
+    lines = tuple(_objects(events, name, reading.notes))
     return Session(session_id, parent, lines, name) if lines else None
 
 
@@ -239,13 +274,18 @@ def _rows(database: sqlite3.Connection, asked: str, values: tuple[str, ...]) -> 
 
 
 def _is_table(database: sqlite3.Connection, name: str) -> bool:
-    """Return whether a name is a plain table: a view, or one of a module, may do anything."""
+    """Return whether a name is a plain table.
+
+    A view, or a table of a module, may do anything; a computed column may take hours in one step
+    of the machine, which nothing interrupts.
+    """
     asked = "SELECT type, sql FROM sqlite_master WHERE name = ?"
     rows = _rows(database, asked, (name,))
-    return any(
+    is_table = any(
         kind == "table" and isinstance(sql, str) and "virtual" not in sql[:40].lower()
         for kind, sql in rows
     )
+    return is_table and not any(row[-1] for row in database.execute(f"PRAGMA table_xinfo({name})"))
 
 
 def _event(text: object, packed: object) -> bytes:
@@ -255,6 +295,10 @@ def _event(text: object, packed: object) -> bytes:
     if not isinstance(packed, bytes):
         return b"-"
     try:
+        if (
+            zstandard.frame_content_size(packed) > MAX_EVENT_BYTES
+        ):  # taken for true, above any limit
+            return b"-"
         return zstandard.ZstdDecompressor().decompress(packed, max_output_size=MAX_EVENT_BYTES)
     except zstandard.ZstdError:
         return b"-"

@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -171,7 +172,7 @@ def test_what_is_no_file_of_the_session_is_a_sentence(state, what, monkeypatch, 
 
 @pytest.mark.parametrize(
     "made",
-    ["garbage", "empty", "a view", "virtual", "wrong columns", "wrong types", "a trap"],
+    ["garbage", "empty", "a view", "virtual", "wrong columns", "wrong types", "a trap", "a step"],
 )
 def test_a_database_that_is_none_is_a_sentence(state, made):
     path = state / "agents/main/agent/openclaw-agent.sqlite"
@@ -186,6 +187,10 @@ def test_a_database_that_is_none_is_a_sentence(state, made):
         "a trap": "CREATE TABLE transcript_events (session_id, seq, event_zstd, "
         "event_json AS (hex(zeroblob(400000000))));"
         "INSERT INTO transcript_events VALUES ('s1', 1, NULL)",
+        "a step": "CREATE TABLE transcript_events (session_id, seq, event_zstd);"
+        "INSERT INTO transcript_events VALUES ('s1', 1, NULL);"
+        "ALTER TABLE transcript_events ADD COLUMN event_json AS "
+        "(printf('%.*c', 9000000, 'a') LIKE printf('%%%.*cb', 40000, 'a'))",
     }.get(made)
     if script is None:
         path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000 if made == "garbage" else b"")
@@ -210,9 +215,14 @@ def test_a_question_takes_so_long_and_no_longer(state, monkeypatch):
     assert "interrupted" in found.notes[0]
 
 
-def test_a_packed_event_may_not_unfold_without_end(state):
-    bomb = zstandard.ZstdCompressor(write_content_size=False).compressobj()
-    data = bomb.compress(b'{"a":"' + b"x" * 50_000_000 + b'"}') + bomb.flush()
+@pytest.mark.parametrize("says_size", [False, True])
+def test_a_packed_event_may_not_unfold_without_end(state, says_size):
+    event = b'{"a":"' + b"x" * 50_000_000 + b'"}'
+    if says_size:
+        data = zstandard.compress(event)
+    else:
+        bomb = zstandard.ZstdCompressor(write_content_size=False).compressobj()
+        data = bomb.compress(event) + bomb.flush()
     made = database(state, ['{"type":"session"}'], closes=False)
     made.execute("INSERT INTO transcript_events VALUES ('s1', 9, NULL, ?)", (data,))
     made.commit()
@@ -222,3 +232,49 @@ def test_a_packed_event_may_not_unfold_without_end(state):
 
     assert len(found.main.lines) == 1
     assert "1 lines are no JSON objects" in found.notes[0]
+
+
+def test_a_chain_of_sub_agents_is_followed_at_once(state):
+    jsonl(state, b'{"type":"session"}\n')
+    index = {
+        f"k{n}": {"sessionId": f"child-{n}", "spawnedBy": f"k{n - 1}"} for n in range(30_000, 0, -1)
+    }
+    index["k0"] = {"sessionId": "s1"}
+    (state / "agents/main/sessions/sessions.json").write_text(json.dumps(index))
+    jsonl(state, b'{"type":"session"}\n', "child-1")
+
+    began = time.monotonic()
+    found = read(state)
+
+    assert time.monotonic() - began < 5
+    assert [one.session_id for one in found.others] == ["child-1"]
+    assert "29,936 more sessions were started" in found.notes
+
+
+@pytest.mark.parametrize("form", ["jsonl", "sqlite"])
+def test_all_sessions_together_are_bounded(state, form, monkeypatch):
+    monkeypatch.setattr(module, "MAX_SESSION_BYTES", 10_000)
+    line = json.dumps({"type": "x" * 3_000})
+    names = [f"child-{n}" for n in range(10)]
+    if form == "jsonl":
+        jsonl(state, line.encode())
+        for name in names:
+            jsonl(state, line.encode(), name)
+        index = {name: {"sessionId": name, "spawnedBy": "k"} for name in names}
+        index["k"] = {"sessionId": "s1"}
+        (state / "agents/main/sessions/sessions.json").write_text(json.dumps(index))
+    else:
+        made = database(state, [line], packed=True, closes=False)
+        made.execute("INSERT INTO session_nodes VALUES ('k', 's1', NULL)")
+        for name in names:
+            made.execute("INSERT INTO session_nodes VALUES (?, ?, 'k')", (name, name))
+            values = (name, zstandard.compress(line.encode()))
+            made.execute("INSERT INTO transcript_events VALUES (?, 0, NULL, ?)", values)
+        made.commit()
+        made.close()
+
+    found = read(state)
+
+    assert found.form == form
+    assert len(found.others) == 2
+    assert found.notes == ("only 10,000 bytes of all sessions are read",)
