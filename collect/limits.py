@@ -221,6 +221,16 @@ class Slot:
             if not self._limiter.is_held:  # its moment has come, unless a 429 came first
                 return
 
+    async def keep_pace(self) -> None:
+        """Keep to the model's pace in the middle of a trial.
+
+        The slot is kept, and the trial goes on where the run was stopped: it is under way.
+        """
+        while (wait := self._limiter.pace()) > 0:
+            await asyncio.sleep(wait)
+            if not self._limiter.is_held:
+                return
+
     def learn(self, reply: Reply) -> None:
         """Tell the limiter how a request went."""
         self._limiter.learn(reply)

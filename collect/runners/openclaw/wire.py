@@ -13,15 +13,13 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-import orjson
-from pydantic import JsonValue
-
 from collect.http_client import Exchange
 from collect.http_client.door import Answer, Door, HandedOn, Knock
-from collect.limits import Slot, Stopped
+from collect.limits import Slot
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http import OverHttp
 from collect.providers.http_reply import read_answer
+from collect.runners.openclaw.session import json_object
 from collect.runners.trace import now_ms
 
 PREFIX = "/v1"
@@ -66,6 +64,7 @@ class AgentWire:
         self._slot = slot
         self._room = asyncio.Semaphore(MAX_AT_ONCE)
         self._turn = asyncio.Lock() if is_paced else None
+        self._is_begun = False
 
     @property
     def n_requests(self) -> int:
@@ -79,7 +78,7 @@ class AgentWire:
         elif knock.method != "POST" or path != f"{PREFIX}{self._provider.path}":
             answer.refuse(404, f"nothing is asked here but POST {PREFIX}{self._provider.path}")
         else:
-            body = _object(knock.body)
+            body = json_object(knock.body)
             if body is None:
                 answer.refuse(400, "not a JSON object")
             else:
@@ -87,13 +86,10 @@ class AgentWire:
                     await self._relay(self._provider.relayed(body, self._request), answer)
 
     async def _relay(self, prepared: Prepared, answer: Answer) -> None:
-        if self._turn is not None and self.calls:
-            try:
-                async with self._turn:
-                    await self._slot.before_request()
-            except Stopped:
-                answer.refuse(502, "the run was stopped")
-                return
+        is_first, self._is_begun = not self._is_begun, True
+        if self._turn is not None and not is_first:  # the trial has kept to the pace before that
+            async with self._turn:
+                await self._slot.keep_pace()
         end = self._provider.end if prepared.body["stream"] else None
         exchange = HandedOn(answer, end)
         began_ms = now_ms()
@@ -124,18 +120,10 @@ class AgentWire:
         self.calls.append(WireCall(reply, began_ms, now_ms(), _id_of(exchange.body())))
 
 
-def _object(raw: bytes) -> dict[str, JsonValue] | None:
-    try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
-    return body if isinstance(body, dict) else None
-
-
 def _id_of(body: bytes) -> str | None:
     """Return the id of an answer: of its first event, or of the whole."""
     event = FIRST_EVENT.search(body)
-    found = _object(body if event is None else event[1])
+    found = json_object(body if event is None else event[1])
     if found is None:
         return None
     inner = found.get("response")

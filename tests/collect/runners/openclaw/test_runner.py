@@ -1,7 +1,9 @@
 """What becomes of a trial when its place, its disk or its server fails; its agent is a function."""
 
 import asyncio
+import itertools
 import json
+import time
 from collections import Counter
 from types import SimpleNamespace
 
@@ -131,6 +133,7 @@ def ran(project, endpoint, tmp_path):
             context = RunnerContext(run_dir, clock, CompletionQueue(), hosts={"openclaw": host})
             runner = OpenClaw(inputs.models[0], context)
             limiter = Limiter(asyncio.Semaphore(8), 8, inputs.models[0].requests_per_minute)
+            place.limiter = limiter
 
             async def one(trial):
                 slot = await limiter.enter()
@@ -318,3 +321,49 @@ def test_a_turn_that_no_command_line_takes_is_refused_before_it_is_sent(ran):
 
     assert trial.outcome.failure_type == "invalid_messages"
     assert "131,000 bytes" in trial.outcome.error_message
+
+
+def test_the_pace_of_a_model_holds_from_the_first_requests_on(ran, endpoint):
+    asked_at = []
+
+    def script(wire, request):
+        asked_at.append(time.monotonic())
+        endpoint.answers(wire, request)
+
+    endpoint.answers, endpoint.script = endpoint.script, script
+
+    async def agent(folders, command):
+        assert await asked(folders, n=3) == [200, 200, 200]
+        return "Hello.", ended()
+
+    ran(agent, requests_per_minute=300)
+
+    gaps = [after - before for before, after in itertools.pairwise(sorted(asked_at))]
+    assert min(gaps) > 0.1  # 0.2 s, less what a busy machine loses
+
+
+def test_a_run_that_is_stopped_lets_an_agent_finish_at_its_pace(ran):
+    places = []
+
+    async def agent(folders, command):
+        await asked(folders)
+        places[0].limiter.close()
+        assert await asked(folders) == [200]
+        return "Hello.", ended()
+
+    (trial,) = ran(agent, requests_per_minute=600, prepare=places.append).trials
+
+    assert (trial.outcome.failure_type, trial.attempt_count) == (None, 2)
+
+
+def test_a_request_that_nobody_can_write_again_is_refused(ran, endpoint):
+    async def agent(folders, command):
+        deep = []
+        for _ in range(300):
+            deep = [deep]
+        assert await asked(folders, metadata=deep) == [400]
+        return "Hello.", ended()
+
+    ran(agent)
+
+    assert endpoint.requests == []
