@@ -12,8 +12,8 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
@@ -23,6 +23,9 @@ from collect.http_client.exchange import Exchange
 MAX_HEAD_BYTES = 65_536
 MAX_BODY_BYTES = 64_000_000
 """Bytes of a request; more is no prompt."""
+
+LONG_BODY_BYTES = 1_000_000
+"""A request that is longer takes so much memory that few are held at once."""
 
 LOOK_S = 0.2
 """Between two looks whether a tool that says no more is still there."""
@@ -133,12 +136,26 @@ Handler = Callable[[Knock, Answer], Awaitable[None]]
 
 @dataclass(eq=False, repr=False)
 class Door:
-    """Listens for a tool until it is closed."""
+    """Listens for a tool until it is closed.
+
+    Args:
+        handler: of each request.
+        max_visits: connections at once; more are closed, since each takes a file and memory.
+        max_long_bodies: requests of more than `LONG_BODY_BYTES` at once; more wait to be read.
+    """
 
     handler: Handler
+    max_visits: int = 10_000
+    max_long_bodies: int = 100
     _server: asyncio.Server | None = None
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     _visits: set[asyncio.Task[None]] = field(default_factory=set)
+    _is_closed: bool = False
+    _room: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make room for long requests."""
+        self._room = asyncio.Semaphore(self.max_long_bodies)
 
     async def open_port(self) -> str:
         """Listen on loopback, from the first call on, and return the address."""
@@ -168,6 +185,7 @@ class Door:
 
     async def aclose(self) -> None:
         """Close the door and break off what is still asked."""
+        self._is_closed = True
         if self._server is not None:
             self._server.close()
             for visit in self._visits:
@@ -175,6 +193,9 @@ class Door:
             await asyncio.gather(*self._visits, return_exceptions=True)
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._is_closed or len(self._visits) >= self.max_visits:
+            writer.transport.abort()
+            return
         visit = asyncio.current_task()
         assert visit is not None
         self._visits.add(visit)
@@ -182,9 +203,13 @@ class Door:
         begun = b""
         try:
             with suppress(*OVER):
-                while (knock := await _knock(reader, begun)) is not None:
-                    answer = Answer(writer)
-                    begun = await self._answered(knock, answer, reader, writer.is_closing)
+                while (asked := await _head(reader, begun)) is not None:
+                    knock, length = asked
+                    async with self._room if length > LONG_BODY_BYTES else nullcontext():
+                        knock = replace(knock, body=await reader.readexactly(length))
+                        answer = Answer(writer)
+                        begun = await self._answered(knock, answer, reader, writer.is_closing)
+                        del knock
                     await writer.drain()
                     if not answer.is_whole:
                         break
@@ -210,8 +235,11 @@ class Door:
             await asyncio.gather(handling, more, return_exceptions=True)
 
 
-async def _knock(reader: asyncio.StreamReader, begun: bytes) -> Knock | None:
-    """Return the next request; None: it is longer than a prompt, or of no known length."""
+async def _head(reader: asyncio.StreamReader, begun: bytes) -> tuple[Knock, int] | None:
+    """Return the next request without its body, and how long that is.
+
+    None: it is longer than a prompt, or of no known length.
+    """
     head = (begun + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *lines = head.strip().split("\r\n")
     method, path, _ = line.split(" ", 2)
@@ -220,4 +248,4 @@ async def _knock(reader: asyncio.StreamReader, begun: bytes) -> Knock | None:
     length = int(headers.get("content-length", 0))
     if not 0 <= length <= MAX_BODY_BYTES or "transfer-encoding" in headers:
         return None
-    return Knock(method, path, headers, await reader.readexactly(length))
+    return Knock(method, path, headers, b""), length

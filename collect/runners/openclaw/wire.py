@@ -30,6 +30,12 @@ FIRST_EVENT = re.compile(rb"^data: ?(\{.*)$", re.MULTILINE)
 MAX_AT_ONCE = 16
 """Requests of one agent at once; more wait: each costs, and its answer takes memory here."""
 
+MAX_CONNECTIONS = 128
+"""Of one agent at once; files and memory of the collector are those of all trials."""
+
+MAX_LONG_PROMPTS = 4
+"""Of one agent at once, of more than a megabyte each."""
+
 CUT_OFF = "cut_off"
 """Code of a request that was under way when the agent was ended."""
 
@@ -59,7 +65,7 @@ class AgentWire:
     def __init__(self, provider: OverHttp, request: Request, slot: Slot, *, is_paced: bool) -> None:
         self.password = secrets.token_urlsafe(24)
         self.calls: list[WireCall] = []
-        self.door = Door(self._answer)
+        self.door = Door(self._answer, MAX_CONNECTIONS, MAX_LONG_PROMPTS)
         self._provider, self._request = provider, request
         self._slot = slot
         self._room = asyncio.Semaphore(MAX_AT_ONCE)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import socket
 
 import pytest
 
@@ -29,11 +30,11 @@ async def answered(reader):
     return status, body
 
 
-def through(handler, visit):
+def through(handler, visit, **limits):
     """Run a visit to a door; return what it returns."""
 
     async def run():
-        door = Door(handler)
+        door = Door(handler, **limits)
         host, port = re.fullmatch(r"http://(.*):(\d+)", await door.open_port()).groups()
         opened = []
 
@@ -228,3 +229,67 @@ def test_what_an_exchange_takes_in_is_handed_on_without_what_is_ours():
         b"3\r\nabc\r\n6\r\ndefghi\r\n"
     )
     assert exchange.body() == b"abcdefghi"
+
+
+def test_more_connections_than_may_be_are_closed_and_the_others_stay():
+    async def visit(connect):
+        held = [await connect() for _ in range(5)]
+        await asyncio.sleep(0.05)
+        further = [await connect() for _ in range(20)]
+        for reader, _ in further:
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        reader, writer = held[0]
+        await knocked(reader, writer)
+        first = await answered(reader)
+        for _, writer in held:
+            writer.close()
+        await asyncio.sleep(0.05)
+        reader, writer = await connect()
+        await knocked(reader, writer)
+        return first[0], (await answered(reader))[0]
+
+    assert through(echo, visit, max_visits=5) == (200, 200)
+
+
+def test_long_requests_are_read_a_few_at_a_time():
+    at_once = set()
+    most = []
+
+    async def slow(knock, answer):
+        at_once.add(knock.path)
+        most.append(len(at_once))
+        await asyncio.sleep(0.05)
+        at_once.discard(knock.path)
+        answer.empty(200)
+
+    async def one(connect, number):
+        reader, writer = await connect()
+        await knocked(reader, writer, f"/{number}", b"x" * 1_000_001)
+        return (await answered(reader))[0]
+
+    async def visit(connect):
+        return await asyncio.gather(*(one(connect, number) for number in range(8)))
+
+    assert through(slow, visit, max_long_bodies=2) == [200] * 8
+    assert max(most) == 2
+
+
+def test_who_comes_after_the_door_was_closed_is_not_answered():
+    asked = []
+
+    async def run():
+        async def handler(knock, answer):
+            asked.append(knock)
+
+        door = Door(handler)
+        host, port = re.fullmatch(r"http://(.*):(\d+)", await door.open_port()).groups()
+        with socket.create_connection((host, int(port))) as late:
+            late.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+            await asyncio.sleep(0)
+            await door.aclose()
+            await asyncio.sleep(0.1)
+
+    asyncio.run(run())
+
+    assert asked == []
