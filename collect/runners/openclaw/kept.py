@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Any, NamedTuple
 
 import orjson
@@ -18,6 +19,12 @@ AGENT_FOLDER = "agent"
 """In the folder of what a trial has left."""
 
 PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+MAX_PRETTY_BYTES = 1_000_000
+"""Of a document that is indented: what is nested deeply grows by the depth."""
+
+SAFE = frozenset(f"{ascii_letters}{digits}-._")
+"""Each a byte of a file's name."""
+
 MAX_LOG_BYTES = 4_000_000
 """Of what openclaw printed on standard error; its end says more."""
 
@@ -68,7 +75,7 @@ def keep_agent_files(
 
 def _safe(name: str) -> str:
     """Return a name that stays in its folder; the agent may have chosen it."""
-    return "".join(one if one.isalnum() or one in "-._" else "_" for one in name)[:128]
+    return "".join(one if one in SAFE else "_" for one in name)[:128]
 
 
 def _without(config: dict[str, Any], password: str) -> dict[str, Any]:
@@ -79,4 +86,8 @@ def _without(config: dict[str, Any], password: str) -> dict[str, Any]:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    path.write_bytes(orjson.dumps(redact_json(value), option=PRETTY) + b"\n")
+    value = redact_json(value)
+    raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    if len(raw) <= MAX_PRETTY_BYTES:
+        raw = orjson.dumps(value, option=PRETTY)
+    path.write_bytes(raw + b"\n")

@@ -29,6 +29,9 @@ MAX_EVENT_BYTES = 8_000_000
 MAX_SESSIONS = 64
 """That the agent may have started; more are counted."""
 
+SPARE_LEVELS = 64
+"""Of those that may be nested in a JSON text; what is ours stands around an agent's."""
+
 MAX_STEPS = 50_000_000
 """Of SQLite's machine for one question, about a second: a file can hold a trap."""
 
@@ -147,11 +150,17 @@ def _objects(raws: Iterable[bytes], name: str, notes: list[str]) -> Iterator[Lin
 
 
 def json_object(raw: bytes | str) -> Line | None:
-    """Return a JSON object; None: it is none, or nested so deeply that nobody could write it."""
+    """Return a JSON object; None: it is none, or nested so deeply that a reader would refuse it.
+
+    The reader of traces takes 200 levels, of which a trace's own are some; the writer takes 254.
+    """
     try:
         found = orjson.loads(raw)
         if isinstance(found, dict):
-            orjson.dumps([[[[[[[[found]]]]]]]])
+            wrapped: Any = found
+            for _ in range(SPARE_LEVELS):
+                wrapped = [wrapped]
+            orjson.dumps(wrapped)
             return found
     except (orjson.JSONDecodeError, TypeError):
         pass

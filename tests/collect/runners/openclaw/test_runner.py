@@ -14,7 +14,7 @@ from collect.limits import Limiter
 from collect.plan.plan import make_plan
 from collect.runners.base import RunnerContext
 from collect.runners.loop_clock import LoopClock
-from collect.runners.openclaw.command import CONFIG, Programs
+from collect.runners.openclaw.command import CONFIG, STATE, Programs
 from collect.runners.openclaw.host import OpenClawHost
 from collect.runners.openclaw.runner import OpenClaw
 from collect.runners.openclaw.template import make_template
@@ -367,3 +367,53 @@ def test_a_request_that_nobody_can_write_again_is_refused(ran, endpoint):
     ran(agent)
 
     assert endpoint.requests == []
+
+
+def test_names_that_an_agent_chose_are_no_reason_to_lose_its_files(ran):
+    name = "\U0001d400" * 62
+
+    async def agent(folders, command):
+        await asked(folders)
+        sessions = folders.home / STATE / "agents/a/sessions"
+        sessions.mkdir(parents=True)
+        own = command.argv[command.argv.index("--session-id") + 1]
+        index = {"k": {"sessionId": own}, "c": {"sessionId": name, "spawnedBy": "k"}}
+        (sessions / "sessions.json").write_text(json.dumps(index))
+        for one in (own, name):
+            (sessions / f"{one}.jsonl").write_text('{"type":"session"}\n')
+        return "Hello.", ended()
+
+    found = ran(agent)
+
+    (trial,) = found.trials
+    assert trial.outcome.failure_type is None
+    kept = [one.name for one in (found.run_dir / trial.workspace / "agent").iterdir()]
+    assert f"session-{'_' * 62}.jsonl" in kept
+
+
+def test_what_an_agent_prints_does_not_grow_by_its_depth(ran):
+    depth = 180
+    deep = "[" * depth + "1," * 600_000 + "1" + "]" * depth
+
+    async def agent(folders, command):
+        await asked(folders)
+        return "Hello.", ended()
+
+    def prints(place):
+        run = place.run
+
+        async def printed(folders, command):
+            completed = await run(folders, command)
+            if "validate" not in command.argv:
+                (folders.tmp / "turn-1.out").write_text(
+                    f'{{"payloads": [{{"text": "a"}}], "x": {deep}}}'
+                )
+            return completed
+
+        place.run = printed
+
+    found = ran(agent, prepare=prints)
+
+    (trial,) = found.trials
+    path = found.run_dir / trial.workspace / "agent" / "raw_session_trace.json"
+    assert path.stat().st_size < 2_000_000

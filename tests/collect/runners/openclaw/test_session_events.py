@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from collect.providers.base import Reply, ToolCall, Usage
 from collect.runners.openclaw.events import note_session
-from collect.runners.openclaw.session import Session, Sessions
+from collect.runners.openclaw.session import Session, Sessions, json_object
 from collect.runners.openclaw.wire import WireCall
 from collect.runners.trace import Trace
 from schemas.lake.rows.trace_steps import steps_of
@@ -225,3 +225,20 @@ def test_whatever_stands_in_a_session_becomes_events_that_readers_take(model, se
     spoiled = [drop(spoil(line)) for line in lines]
 
     noted(model, Sessions(session(spoiled), form="jsonl"), calls)
+
+
+def test_arguments_as_deep_as_a_session_may_have_them_are_read_back(model):
+    depth = 1
+    line = None
+    while (
+        found := json_object(
+            b'{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall",'
+            b'"arguments":' + b"[" * depth + b"]" * depth + b"}]}}"
+        )
+    ) is not None:
+        line, depth = found, depth + 1
+
+    events, _, _ = noted(model, Sessions(session([line]), (), "jsonl"), [])
+
+    assert depth > 100
+    assert [one["event_type"] for one in events][-1] == "tool_call"

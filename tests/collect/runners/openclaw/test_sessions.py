@@ -125,9 +125,10 @@ def test_sub_agents_of_a_database_are_read(state):
         (b'{"type":"message","mess', 1),
         (b"\xff\xfe\x00\n[1]\nnull\n5\n", 4),
         (b'{"a":' * 400 + b"1" + b"}" * 400, 1),
+        (b'{"a":' * 195 + b"1" + b"}" * 195, 1),
         (b"\n\n \n", 0),
     ],
-    ids=["torn", "no objects", "deep", "blank"],
+    ids=["torn", "no objects", "deep", "deeper than traces", "blank"],
 )
 def test_what_is_no_line_is_counted(state, tail, n_wrong):
     jsonl(state, b'{"type":"session"}\n' + tail)
