@@ -53,8 +53,15 @@ class Attempt:
 
     @property
     def was_answered(self) -> bool:
-        """Whether the model has said anything, so that another try would be a second chance."""
-        return any(call.reply.text or call.reply.tool_calls for call in self.wire.calls)
+        """Whether the model has said anything, so that another try would be a second chance.
+
+        A thought is something: it is billed, and may be all that it had room for.
+        """
+        replies = [call.reply for call in self.wire.calls]
+        return any(
+            one.text or one.tool_calls or one.reasoning or one.usage.output_tokens
+            for one in replies
+        )
 
     @property
     def _was_heard(self) -> bool:

@@ -21,6 +21,7 @@ from collect.runners.openclaw.template import make_template
 from collect.sandbox.base import Completed, Folders, Output, SandboxError
 from collect.workspace.record import keep_workspace
 from collect.workspace.snapshot import Budget
+from tests.support.endpoint import chunk, sse, usage
 
 EMPTY = Output(b"", 0)
 
@@ -417,3 +418,20 @@ def test_what_an_agent_prints_does_not_grow_by_its_depth(ran):
     (trial,) = found.trials
     path = found.run_dir / trial.workspace / "agent" / "raw_session_trace.json"
     assert path.stat().st_size < 2_000_000
+
+
+def test_an_answer_that_only_thought_is_paid_for_and_not_asked_again(ran, endpoint):
+    def script(wire, request):
+        thought = {"choices": [{"index": 0, "delta": {"reasoning_content": "hm"}}]}
+        wire.stream(sse(thought, chunk(finish="length"), {"choices": [], "usage": usage(7, 50)}))
+
+    endpoint.script = script
+
+    async def agent(folders, command):
+        await asked(folders)
+        return None, ended(1)
+
+    (trial,) = ran(agent, retries=2).trials
+
+    assert trial.outcome.failure_type == "agent_error"
+    assert (trial.attempt_count, trial.outcome.usage.output_tokens) == (1, 50)
