@@ -8,8 +8,9 @@ to no message (a summary, a title, a retry) is an event of its own.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
@@ -33,6 +34,9 @@ FAILED = frozenset({"error", "aborted"})
 """How openclaw says that an answer never came."""
 
 Note = Callable[[], None]
+Sign = tuple[str, str | tuple[str, ...]]
+"""By what a message and a call are known to belong together."""
+
 Timed = tuple[int, Note]
 """A moment in ms since the epoch, and what writes the events of it."""
 
@@ -51,7 +55,7 @@ def note_session(
     Returns:
         The wall time of tools in ms; None: none was called.
     """
-    notes = _Notes(trace, list(calls), model)
+    notes = _Notes(trace, dict(enumerate(calls)), model)
     paths = {} if sessions.main is None else {sessions.main.session_id: MAIN}
     streams = []
     for session in (*([] if sessions.main is None else [sessions.main]), *sessions.others):
@@ -80,9 +84,25 @@ class _Notes:
     """Writes events, and knows which calls have found their message."""
 
     trace: Trace
-    calls: list[WireCall]
+    calls: dict[int, WireCall]
+    """By number, in order; those that have found their message are gone."""
     model: ResolvedModel
     tool_ms: int | None = None
+    _by_sign: dict[Sign, deque[int]] = field(default_factory=dict)
+    """Numbers of calls: an agent can write a million messages."""
+
+    def __post_init__(self) -> None:
+        """Find the signs of each call."""
+        for number, call in self.calls.items():
+            reply = call.reply
+            signs: list[Sign] = [("text", reply.text)]
+            signs.append(("calls", tuple(one.call_id for one in reply.tool_calls)))
+            if call.response_id is not None:
+                signs.append(("id", call.response_id))
+            if reply.failure_type is not None:
+                signs.append(("failed", ""))
+            for sign in signs:
+                self._by_sign.setdefault(sign, deque()).append(number)
 
     def of_session(self, session: Session, path: str) -> Iterator[Timed]:
         """Yield what the lines of a session say."""
@@ -111,22 +131,25 @@ class _Notes:
 
     def rest(self) -> Iterator[Timed]:
         """Yield the calls that belong to no message."""
-        for call in list(self.calls):
+        for call in list(self.calls.values()):
             yield call.ended_ms, self._answer({}, call, call.ended_ms, {})
 
     def _call_of(self, message: Mapping[str, Any]) -> WireCall | None:
         """Return the call that an answer came from, which is taken then."""
-        name, ids = message.get("responseId"), [one[0] for one in _calls_in(message)]
-        text, is_failed = _text_of(message), _is_failed(message)
-        for is_it in (
-            lambda one: name is not None and one.response_id == name,
-            lambda one: bool(ids) and [call.call_id for call in one.reply.tool_calls] == ids,
-            lambda one: bool(text) and not ids and one.reply.text == text,
-            lambda one: is_failed and one.reply.failure_type is not None,
-        ):
-            for number, call in enumerate(self.calls):
-                if is_it(call):
-                    return self.calls.pop(number)
+        name, ids = message.get("responseId"), tuple(one[0] for one in _calls_in(message))
+        text = _text_of(message)
+        signs: list[Sign] = [("id", name)] if isinstance(name, str) else []
+        if ids:
+            signs.append(("calls", ids))
+        elif text:
+            signs.append(("text", text))
+        if _is_failed(message):
+            signs.append(("failed", ""))
+        for sign in signs:
+            numbers = self._by_sign.get(sign, deque())
+            while numbers:
+                if (call := self.calls.pop(numbers.popleft(), None)) is not None:
+                    return call
         return None
 
     def _answer(

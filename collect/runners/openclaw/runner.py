@@ -267,7 +267,7 @@ class OpenClaw:
             "ended_by": attempt.ended_by,
         }
         trace.runner("agent_invoked", **facts)
-        tool_ms = note_session(trace, sessions, calls, self._model)
+        tool_ms = await asyncio.to_thread(note_session, trace, sessions, calls, self._model)
         if attempt.is_limited:
             trace.runner("limit", limit=attempt.ended_by)
         target = free_folder(self._run_dir / workspace_of(trial))
