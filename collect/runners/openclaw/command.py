@@ -8,7 +8,7 @@ which one answer may be longer than what the sandbox keeps of a command's output
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,6 +116,15 @@ def turns_of(case: LoadedCase) -> list[str]:
     turns = [turn["content"] for turn in case.turns]
     first = [*rendered, *turns[:1], *_hints(case)]
     return ["\n\n".join(first), *turns[1:]]
+
+
+def message_problem(turns: Sequence[str]) -> str:
+    """Return why a turn cannot be a word of a command line; empty: each can."""
+    if any("\0" in text for text in turns):
+        return "a turn holds a NUL, which no command line takes"
+    if any(len(text.encode("utf-8", "replace")) > MAX_MESSAGE_BYTES for text in turns):
+        return f"a turn is longer than {MAX_MESSAGE_BYTES:,} bytes, which no command line takes"
+    return ""
 
 
 def _rendered(number: int, message: WireMessage) -> str:

@@ -35,11 +35,11 @@ from collect.runners.base import Execution, RunnerContext, unsent_execution
 from collect.runners.openclaw.attempt import Attempt, ms_since
 from collect.runners.openclaw.command import (
     CONFIG,
-    MAX_MESSAGE_BYTES,
     PORT,
     SOCKET,
     STATE,
     config_problems,
+    message_problem,
     read_printed,
     turn_arguments,
     turns_of,
@@ -180,9 +180,8 @@ class OpenClaw:
             attempt.ended_by = "config_invalid"
             what = f"openclaw refuses the configuration of agent `{attempt.agent_id}`: {problem}"
             attempt.fail("config_invalid", what)
-        elif any(len(text.encode()) > MAX_MESSAGE_BYTES for text in turns_of(case)):
+        elif what := message_problem(turns_of(case)):
             attempt.ended_by = "invalid_messages"
-            what = f"a turn is longer than {MAX_MESSAGE_BYTES:,} bytes, which no command line takes"
             attempt.fail("invalid_messages", what)
 
     async def _refusal(self, case: LoadedCase, attempt: Attempt) -> str:

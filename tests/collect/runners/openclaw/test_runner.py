@@ -315,13 +315,18 @@ def test_who_does_not_know_the_password_asks_nothing(ran, endpoint):
     assert trial.attempt_count == 0
 
 
-def test_a_turn_that_no_command_line_takes_is_refused_before_it_is_sent(ran):
-    case = {"input": {"messages": [{"role": "user", "content": "x" * 140_000}]}}
+@pytest.mark.parametrize(
+    ("content", "said"), [("x" * 140_000, "131,000 bytes"), ("a\0b", "holds a NUL")]
+)
+def test_a_turn_that_no_command_line_takes_is_refused_before_it_is_sent(ran, content, said):
+    case = {"input": {"messages": [{"role": "user", "content": content}]}}
 
-    (trial,) = ran(case=case).trials
+    found = ran(case=case)
 
+    (trial,) = found.trials
     assert trial.outcome.failure_type == "invalid_messages"
-    assert "131,000 bytes" in trial.outcome.error_message
+    assert said in trial.outcome.error_message
+    assert found.place.calls["turns"] == 0
 
 
 def test_the_pace_of_a_model_holds_from_the_first_requests_on(ran, endpoint):
