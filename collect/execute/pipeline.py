@@ -267,7 +267,7 @@ class Pipeline:
         if execution.phases:
             execution.phases["checks"] = round((time.perf_counter() - looking) * 1000)
         framed = partial(artifact_frame, artifact_of(execution))
-        frame = framed() if cut_off else await off_loop(text, framed)
+        frame = framed() if cut_off else await off_loop(text, framed, len(execution.trace))
         path = self._log.append_artifact(trial.model_id, frame)
         model = self._models[trial.model_id]
         made = partial(
@@ -392,8 +392,8 @@ class Pipeline:
             self._executor.stop(str(exc))
 
 
-async def off_loop(text: str, work: Callable[[], Done]) -> Done:
-    """Do the work on a text: in a thread when it is long, so that no other trial waits for it."""
-    if len(text) > MIN_THREADED_CHARS:
+async def off_loop(text: str, work: Callable[[], Done], n_events: int = 0) -> Done:
+    """Do the work on a text, or on events: in a thread when it is long, for nobody to wait."""
+    if max(len(text), 100 * n_events) > MIN_THREADED_CHARS:
         return await asyncio.to_thread(work)
     return work()
