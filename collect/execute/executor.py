@@ -297,7 +297,9 @@ class Executor:
         if work.without_tools == MAX_UNREACHABLE:  # each trial would pay for a request first
             why = f"a tool or an agent could do nothing {MAX_UNREACHABLE} times in a row"
             self.stop_model(work.model.model_id, f"{why}: {outcome.error_message}")
-        silent = outcome.failure_type == "timeout" and not outcome.accepted
+        # an agent that was ended before it asked anything says nothing of the address
+        was_asked = execution.attempt_count > 0
+        silent = outcome.failure_type == "timeout" and was_asked and not outcome.accepted
         unreachable = outcome.failure_type == "connection_error" or silent
         work.unreachable = work.unreachable + 1 if unreachable else 0
         if work.unreachable == MAX_UNREACHABLE:

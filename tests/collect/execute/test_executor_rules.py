@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -43,9 +44,8 @@ class Work:
 
     async def run(self, trial, case, place):
         self.begun.append(trial)
-        if self._run is not None:
-            await self._run(trial, place)
-        return executed(trial, case, text="x")
+        made = None if self._run is None else await self._run(trial, place)
+        return made or executed(trial, case, text="x")
 
     async def aclose(self):
         self.closed += 1
@@ -154,3 +154,15 @@ def test_a_mistake_of_ours_ends_what_others_are_doing():
         work.execute()
 
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(("attempts", "is_given_up"), [(0, False), (1, True)])
+def test_an_agent_that_never_asked_says_nothing_of_the_address(attempts, is_given_up):
+    async def late(trial, place):
+        made = executed(trial, CASE, failure_type="timeout", accepted=False)
+        return replace(made, attempt_count=attempts)
+
+    work = Work(model("a"), n_trials=4, run=late)
+    work.execute()
+
+    assert bool(work.executor.stopped_models) == is_given_up
