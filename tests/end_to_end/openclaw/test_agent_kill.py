@@ -12,19 +12,11 @@ import orjson
 import pytest
 
 from tests.support.agent_bench import AgentBench
-from tests.support.real_openclaw import real_image
+from tests.support.real_openclaw import containers, real_image
 
 pytestmark = pytest.mark.agents
 
 N_TRIALS, AT_ONCE = 10, 4
-
-
-def containers():
-    listed = subprocess.run(
-        ["podman", "ps", "--all", "--quiet", "--filter", "label=benchlake.sandbox"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return listed.stdout.split()
 
 
 def mounts():
@@ -59,8 +51,8 @@ def test_ten_trials_four_at_once_with_a_killed_collector(tmp_path, monkeypatch):
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         deadline = time.monotonic() + 120
-        while not (2 <= len(lines_of(bench)) < N_TRIALS and len(containers()) >= 2):
-            assert time.monotonic() < deadline, (len(lines_of(bench)), containers())
+        while not (2 <= len(lines_of(bench)) < N_TRIALS and len(containers(tmp_path)) >= 2):
+            assert time.monotonic() < deadline, (len(lines_of(bench)), containers(tmp_path))
             assert started.poll() is None, "it ended before it was killed"
             time.sleep(0.05)
         os.kill(started.pid, signal.SIGKILL)
@@ -74,6 +66,6 @@ def test_ten_trials_four_at_once_with_a_killed_collector(tmp_path, monkeypatch):
         assert counted == {("one", number): 1 for number in range(1, N_TRIALS + 1)}
         assert n_before < N_TRIALS
         assert all(one["passed"] for one in lines_of(bench))
-        assert containers() == []
+        assert containers(tmp_path) == []
         assert [one for one in mounts() if one not in before] == []
         assert scratch_folders() == []

@@ -2,13 +2,12 @@
 
 import contextlib
 import json
-import subprocess
 
 import pytest
 
 from analyze.api import open_history
 from tests.support.agent_bench import KEY, AgentBench
-from tests.support.real_openclaw import VERSION, real_image
+from tests.support.real_openclaw import VERSION, containers, real_image
 
 pytestmark = pytest.mark.agents
 
@@ -200,8 +199,4 @@ def test_the_trajectory_and_the_steps_have_the_tokens_of_the_trial(ran):
 
 
 def test_nothing_is_left_running(ran):
-    listed = subprocess.run(
-        ["podman", "ps", "--all", "--quiet", "--filter", "label=benchlake.sandbox"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert listed.stdout == ""
+    assert containers() == []

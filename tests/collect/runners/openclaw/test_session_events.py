@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -245,6 +244,7 @@ def test_arguments_as_deep_as_a_session_may_have_them_are_read_back(model):
     assert [one["event_type"] for one in events][-1] == "tool_call"
 
 
+@pytest.mark.timeout(60)  # by trying every call: minutes
 def test_a_session_of_very_many_messages_is_noted_in_one_go(model):
     line = {"type": "message", "message": {"role": "assistant", "content": "x"}}
     calls = [
@@ -252,10 +252,8 @@ def test_a_session_of_very_many_messages_is_noted_in_one_go(model):
         for n in range(2_000)
     ]
 
-    began = time.monotonic()
     trace = Trace()
     note_session(trace, Sessions(session([line] * 20_000), (), "jsonl"), calls, model)
 
-    assert time.monotonic() - began < 10  # by trying every call: over a minute
     said = [one["content"] for one in trace.events if one["event_type"] == "message"]
     assert len(said) == 22_000

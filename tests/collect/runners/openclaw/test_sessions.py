@@ -3,7 +3,6 @@
 import json
 import os
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -235,6 +234,7 @@ def test_a_packed_event_may_not_unfold_without_end(state, says_size):
     assert "1 lines are no JSON objects" in found.notes[0]
 
 
+@pytest.mark.timeout(60)  # by looking through the index for each: minutes
 def test_a_chain_of_sub_agents_is_followed_at_once(state):
     jsonl(state, b'{"type":"session"}\n')
     index = {
@@ -244,10 +244,8 @@ def test_a_chain_of_sub_agents_is_followed_at_once(state):
     (state / "agents/main/sessions/sessions.json").write_text(json.dumps(index))
     jsonl(state, b'{"type":"session"}\n', "child-1")
 
-    began = time.monotonic()
     found = read(state)
 
-    assert time.monotonic() - began < 5
     assert [one.session_id for one in found.others] == ["child-1"]
     assert "29,936 more sessions were started" in found.notes
 

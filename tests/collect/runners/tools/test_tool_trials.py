@@ -637,7 +637,7 @@ def test_a_model_is_stopped_whose_tools_can_do_nothing(project, endpoint, make_l
     assert [row["failure_type"] for row in made.results()] == ["tool_unavailable"] * 3
     assert len(endpoint.requests) == 3, "each was paid for"
     (stopped,) = [event for event in made.events() if event["event"] == "model_stopped"]
-    assert "a tool could do nothing 3 times in a row: the sandbox's helper" in stopped["detail"]
+    assert "could do nothing 3 times in a row: the sandbox's helper" in stopped["detail"]
     assert made.report.exit_code == 1
 
 
