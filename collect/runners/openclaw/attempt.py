@@ -14,8 +14,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from collect.providers.base import Reply, ToolCall
+from collect.runners.agents.wire import CUT_OFF, AgentWire
 from collect.runners.openclaw.command import MAX_SAID_CHARS, Printed
-from collect.runners.openclaw.wire import CUT_OFF, AgentWire
 from collect.runners.turns import summed
 from collect.sandbox.base import Completed, Folders
 

@@ -31,6 +31,8 @@ from collect.plan.fingerprint import seed_of
 from collect.providers import provider_of
 from collect.providers.base import Outcome, Request
 from collect.providers.http import OF_A_TOOL, OverHttp
+from collect.runners.agents.events import note_log
+from collect.runners.agents.wire import AgentWire
 from collect.runners.base import Execution, RunnerContext, unsent_execution
 from collect.runners.openclaw.attempt import Attempt, ms_since
 from collect.runners.openclaw.command import (
@@ -45,12 +47,11 @@ from collect.runners.openclaw.command import (
     turns_of,
 )
 from collect.runners.openclaw.config import agent_name, openclaw_config
-from collect.runners.openclaw.events import note_session
 from collect.runners.openclaw.host import OpenClawHost
 from collect.runners.openclaw.kept import Ran, keep_agent_files
+from collect.runners.openclaw.log import log_of
 from collect.runners.openclaw.session import Sessions, read_sessions
 from collect.runners.openclaw.template import give_to
-from collect.runners.openclaw.wire import AgentWire
 from collect.runners.trace import Trace, now_ms
 from collect.runners.turns import workspace_of
 from collect.sandbox.base import Folders, SandboxError
@@ -266,7 +267,7 @@ class OpenClaw:
             "ended_by": attempt.ended_by,
         }
         trace.runner("agent_invoked", **facts)
-        tool_ms = await asyncio.to_thread(note_session, trace, sessions, calls, self._model)
+        tool_ms = await asyncio.to_thread(note_log, trace, log_of(sessions), calls, self._model)
         if attempt.is_limited:
             trace.runner("limit", limit=attempt.ended_by)
         target = free_folder(self._run_dir / workspace_of(trial))

@@ -10,9 +10,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from collect.providers.base import Reply, ToolCall, Usage
-from collect.runners.openclaw.events import note_session
+from collect.runners.agents.events import note_log
+from collect.runners.agents.wire import WireCall
+from collect.runners.openclaw.log import log_of
 from collect.runners.openclaw.session import Session, Sessions, json_object
-from collect.runners.openclaw.wire import WireCall
 from collect.runners.trace import Trace
 from schemas.lake.rows.trace_steps import steps_of
 from schemas.run.trace import TraceEvent
@@ -67,7 +68,7 @@ def answers(lines):
 def noted(model, sessions, calls):
     """Return the events, which every reader of traces takes, and the steps of them."""
     trace = Trace()
-    tool_ms = note_session(trace, sessions, calls, model)
+    tool_ms = note_log(trace, log_of(sessions), calls, model)
     EVENTS.validate_json(orjson.dumps(trace.events), strict=False)
     assert [one["sequence"] for one in trace.events] == [*range(len(trace.events))]
     (part,) = steps_of(trace.events, "a#0", ("asked-m", "served-m"))
@@ -253,7 +254,7 @@ def test_a_session_of_very_many_messages_is_noted_in_one_go(model):
     ]
 
     trace = Trace()
-    note_session(trace, Sessions(session([line] * 20_000), (), "jsonl"), calls, model)
+    note_log(trace, log_of(Sessions(session([line] * 20_000), (), "jsonl")), calls, model)
 
     said = [one["content"] for one in trace.events if one["event_type"] == "message"]
     assert len(said) == 22_000

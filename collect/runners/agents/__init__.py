@@ -1,0 +1,1 @@
+"""Agents as runners: programs that ask the model on their own, in a place of their own."""

@@ -1,0 +1,228 @@
+"""From an agent's log and the calls on the wire to the events of a trace, each answer once.
+
+The wire knows when an answer came, what it cost and who gave it; the log knows what the agent did
+with it. They meet by the id of the answer, else by its calls or its text. A call that belongs to no
+entry (a summary, a title, a retry) is an event of its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+import orjson
+from pydantic import JsonValue
+
+from collect.config import ResolvedModel
+from collect.runners.agents.log import MAIN, AgentLog, Entry, LoggedCall, Trajectory
+from collect.runners.agents.wire import WireCall
+from collect.runners.trace import Trace
+from collect.runners.turns import note_reply, turn_facts
+from schemas.base import MAX_QUANTITY
+
+Note = Callable[[], None]
+Sign = tuple[str, str | tuple[str, ...]]
+"""By what an entry and a call are known to belong together."""
+
+Timed = tuple[int, Note]
+"""A moment in ms since the epoch, and what writes the events of it."""
+
+
+def note_log(
+    trace: Trace, log: AgentLog, calls: Sequence[WireCall], model: ResolvedModel
+) -> int | None:
+    """Write what happened in a trial into its trace, in the order of time.
+
+    Args:
+        trace: of the trial.
+        log: that the agent has left.
+        calls: of the agent to the model, in order.
+        model: of the suite, for prices.
+
+    Returns:
+        The wall time of tools in ms; None: none was called.
+    """
+    notes = _Notes(trace, dict(enumerate(calls)), model)
+    streams = [list(_in_order(notes.of_trajectory(one))) for one in log.trajectories]
+    streams.append(list(_in_order(notes.rest())))
+    for _, write in heapq.merge(*streams, key=itemgetter(0)):
+        write()
+    for note in log.notes:
+        trace.runner("session_unread", reason=note)
+    trace.stamp()
+    return notes.tool_ms
+
+
+def _in_order(events: Iterable[Timed]) -> Iterator[Timed]:
+    """Yield events whose moments never go back: their order is what is known best."""
+    latest = 0
+    for moment, write in events:
+        latest = max(latest, moment)
+        yield latest, write
+
+
+@dataclass
+class _Notes:
+    """Writes events, and knows which calls have found their entry."""
+
+    trace: Trace
+    calls: dict[int, WireCall]
+    """By number, in order; those that have found their entry are gone."""
+    model: ResolvedModel
+    tool_ms: int | None = None
+    _by_sign: dict[Sign, deque[int]] = field(default_factory=dict)
+    """Numbers of calls: an agent can write a million messages."""
+
+    def __post_init__(self) -> None:
+        """Find the signs of each call."""
+        for number, call in self.calls.items():
+            reply = call.reply
+            signs: list[Sign] = [("text", reply.text)]
+            signs.append(("calls", tuple(one.call_id for one in reply.tool_calls)))
+            if call.response_id is not None:
+                signs.append(("id", call.response_id))
+            if reply.failure_type is not None:
+                signs.append(("failed", ""))
+            for sign in signs:
+                self._by_sign.setdefault(sign, deque()).append(number)
+
+    def of_trajectory(self, trajectory: Trajectory) -> Iterator[Timed]:
+        """Yield what the entries of a trajectory say."""
+        asked = 0
+        for entry in trajectory.entries:
+            marks: dict[str, JsonValue] = {"source": entry.source}
+            if trajectory.path != MAIN:
+                marks["trajectory"] = trajectory.path
+            if entry.is_copied:
+                marks["is_copied_context"] = True
+            moment = entry.at_ms
+            match entry.kind:
+                case "assistant":
+                    call = None if entry.is_copied else self._call_of(entry)
+                    asked = moment if call is None else call.ended_ms
+                    yield asked, self._answer(entry, call, asked, marks)
+                case "tool_result":
+                    yield moment, self._result(entry, moment, asked, marks)
+                case "compaction":
+                    yield moment, self._compaction(entry, moment, marks)
+                case "error":
+                    yield moment, self._error(entry, moment, marks)
+                case "user" | "system":
+                    yield moment, self._message(entry, moment, marks)
+
+    def rest(self) -> Iterator[Timed]:
+        """Yield the calls that belong to no entry."""
+        for call in list(self.calls.values()):
+            yield call.ended_ms, self._answer(None, call, call.ended_ms, {})
+
+    def _call_of(self, entry: Entry) -> WireCall | None:
+        """Return the call that an answer came from, which is taken then."""
+        ids = tuple(one.call_id for one in entry.calls)
+        signs: list[Sign] = [] if entry.response_id is None else [("id", entry.response_id)]
+        if ids:
+            signs.append(("calls", ids))
+        elif entry.text:
+            signs.append(("text", entry.text))
+        if entry.is_failed:
+            signs.append(("failed", ""))
+        for sign in signs:
+            numbers = self._by_sign.get(sign, deque())
+            while numbers:
+                if (call := self.calls.pop(numbers.popleft(), None)) is not None:
+                    return call
+        return None
+
+    def _answer(
+        self,
+        entry: Entry | None,
+        call: WireCall | None,
+        moment: int,
+        marks: dict[str, JsonValue],
+    ) -> Note:
+        def write() -> None:
+            trace = self.trace
+            trace.stamp(moment, marks)
+            said = "" if entry is None else entry.text
+            asked: Sequence[LoggedCall] = () if entry is None else entry.calls
+            raw: dict[str, str] = {}
+            if call is not None:
+                note_reply(trace, call.reply, turn_facts(call.reply, self.model))
+                raw = {one.call_id: one.arguments for one in call.reply.tool_calls}
+                if entry is None:  # the log has nothing of it
+                    said = call.reply.text
+                    asked = [
+                        LoggedCall(one.call_id, one.name, None) for one in call.reply.tool_calls
+                    ]
+            elif entry is not None:
+                self._untimed(entry)
+            if said:
+                trace.message("assistant", said)
+            for call_id, name, arguments in asked:
+                text = raw.get(call_id)
+                text = orjson.dumps(arguments).decode() if text is None else text
+                parsed = {} if arguments is None else {"parsed_arguments": arguments}
+                trace.tool_call(call_id, name, text, **parsed)
+
+        return write
+
+    def _untimed(self, entry: Entry) -> None:
+        """Note an answer that was not seen on the wire, by what the log says of it."""
+        if entry.is_failed:
+            what = entry.error or "the agent has no answer"
+            self.trace.runner("error", failure_type="agent_error", error_message=what)
+            return
+        facts: dict[str, JsonValue] = {}
+        if entry.usage is not None:
+            facts["usage"] = {**entry.usage, "usage_cached": "inside", "usage_counts": "delta"}
+        if entry.served_model is not None:
+            facts["served_model"] = entry.served_model
+        if entry.cost_usd is not None:
+            facts |= {"cost_usd": entry.cost_usd, "cost_source": "provider"}
+        self.trace.runner("provider_reply", finish_reason=entry.finish_reason, **facts)
+        if entry.reasoning:
+            self.trace.message("assistant", entry.reasoning, name="reasoning")
+
+    def _result(self, entry: Entry, moment: int, asked: int, marks: dict[str, JsonValue]) -> Note:
+        took_ms = entry.duration_ms
+        if took_ms is None and moment and asked:
+            took_ms = min(max(0, moment - asked), MAX_QUANTITY)
+        if not entry.is_copied:
+            self.tool_ms = (self.tool_ms or 0) + (took_ms or 0)
+        facts: dict[str, JsonValue] = {} if took_ms is None else {"duration_ms": took_ms}
+        if entry.exit_code is not None:
+            facts["exit_code"] = entry.exit_code
+
+        def write() -> None:
+            self.trace.stamp(moment, marks)
+            self.trace.tool_result(entry.call_id, entry.text, is_error=entry.is_error, **facts)
+
+        return write
+
+    def _message(self, entry: Entry, moment: int, marks: dict[str, JsonValue]) -> Note:
+        def write() -> None:
+            self.trace.stamp(moment, marks)
+            self.trace.message("system" if entry.kind == "system" else "user", entry.text)
+
+        return write
+
+    def _compaction(self, entry: Entry, moment: int, marks: dict[str, JsonValue]) -> Note:
+        facts: dict[str, JsonValue] = {"summary": entry.text}
+        if entry.tokens_before:
+            facts["tokens_before"] = entry.tokens_before
+
+        def write() -> None:
+            self.trace.stamp(moment, marks)
+            self.trace.runner("compaction", **facts)
+
+        return write
+
+    def _error(self, entry: Entry, moment: int, marks: dict[str, JsonValue]) -> Note:
+        def write() -> None:
+            self.trace.stamp(moment, marks)
+            what = entry.error or "no reason given"
+            self.trace.runner("error", failure_type="agent_error", error_message=what)
+
+        return write
