@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import orjson
 from pydantic import JsonValue
 
 from schemas.base import MAX_QUANTITY
 
 MAIN = "main"
 """The trajectory of the agent itself; one that it started is `main/<name>`."""
+
+SPARE_LEVELS = 64
+"""Of those that may be nested in a JSON text; what is ours stands around an agent's."""
 
 EntryKind = Literal["user", "system", "assistant", "tool_result", "compaction", "error"]
 
@@ -113,3 +117,21 @@ def milliseconds(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return round(value) if 0 <= value < 2**40 else None
+
+
+def json_object(raw: bytes | str) -> dict[str, Any] | None:
+    """Return a JSON object; None: it is none, or nested so deeply that a reader would refuse it.
+
+    The reader of traces takes 200 levels, of which a trace's own are some; the writer takes 254.
+    """
+    try:
+        found = orjson.loads(raw)
+        if isinstance(found, dict):
+            wrapped: Any = found
+            for _ in range(SPARE_LEVELS):
+                wrapped = [wrapped]
+            orjson.dumps(wrapped)
+            return found
+    except (orjson.JSONDecodeError, TypeError):
+        pass
+    return None

@@ -19,7 +19,7 @@ from collect.limits import Slot
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http import OverHttp
 from collect.providers.http_reply import read_answer
-from collect.runners.openclaw.session import json_object
+from collect.runners.agents.log import json_object
 from collect.runners.trace import now_ms
 
 PREFIX = "/v1"

@@ -17,7 +17,7 @@ import orjson
 
 from collect.config import LoadedCase
 from collect.config.resolved import WireMessage
-from collect.runners.openclaw.session import json_object
+from collect.runners.agents.log import json_object
 from collect.sandbox.base import Command
 from collect.workspace import TMP
 from collect.workspace.files import Tree, Unreadable

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import orjson
 import zstandard
 
+from collect.runners.agents.log import json_object
 from collect.workspace.files import Tree, Unreadable
 
 MAX_SESSION_BYTES = 64_000_000
@@ -28,9 +29,6 @@ MAX_DATABASE_BYTES = 256_000_000
 MAX_EVENT_BYTES = 8_000_000
 MAX_SESSIONS = 64
 """That the agent may have started; more are counted."""
-
-SPARE_LEVELS = 64
-"""Of those that may be nested in a JSON text; what is ours stands around an agent's."""
 
 MAX_STEPS = 50_000_000
 """Of SQLite's machine for one question, about a second: a file can hold a trap."""
@@ -147,24 +145,6 @@ def _objects(raws: Iterable[bytes], name: str, notes: list[str]) -> Iterator[Lin
             n_wrong += 1
     if n_wrong:
         notes.append(f"{name}: {n_wrong:,} lines are no JSON objects")
-
-
-def json_object(raw: bytes | str) -> Line | None:
-    """Return a JSON object; None: it is none, or nested so deeply that a reader would refuse it.
-
-    The reader of traces takes 200 levels, of which a trace's own are some; the writer takes 254.
-    """
-    try:
-        found = orjson.loads(raw)
-        if isinstance(found, dict):
-            wrapped: Any = found
-            for _ in range(SPARE_LEVELS):
-                wrapped = [wrapped]
-            orjson.dumps(wrapped)
-            return found
-    except (orjson.JSONDecodeError, TypeError):
-        pass
-    return None
 
 
 def _started(tree: Tree, name: str, session_id: str, notes: list[str]) -> Iterator[tuple[str, str]]:
