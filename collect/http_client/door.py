@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
@@ -148,6 +149,7 @@ class Door:
     max_visits: int = 10_000
     max_long_bodies: int = 100
     _server: asyncio.Server | None = None
+    _more: list[asyncio.Server] = field(default_factory=list)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     _visits: set[asyncio.Task[None]] = field(default_factory=set)
     _is_closed: bool = False
@@ -183,14 +185,22 @@ class Door:
             os.close(folder)
         os.chmod(path, 0o666)  # noqa: PTH101, S103 - its folder is one trial's
 
+    async def open_listener(self, listener: socket.socket) -> None:
+        """Listen on a socket of somebody else's, which is ours from here on."""
+        if self._is_closed:
+            listener.close()
+            return
+        server = await asyncio.start_server(self._visit, sock=listener, limit=MAX_HEAD_BYTES)
+        self._more.append(server)
+
     async def aclose(self) -> None:
         """Close the door and break off what is still asked."""
         self._is_closed = True
-        if self._server is not None:
-            self._server.close()
-            for visit in self._visits:
-                visit.cancel()
-            await asyncio.gather(*self._visits, return_exceptions=True)
+        for server in (*filter(None, (self._server,)), *self._more):
+            server.close()
+        for visit in self._visits:
+            visit.cancel()
+        await asyncio.gather(*self._visits, return_exceptions=True)
 
     async def _visit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_closed or len(self._visits) >= self.max_visits:

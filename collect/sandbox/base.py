@@ -21,6 +21,9 @@ UNLOCKED = "none"
 MAX_STORED_BYTES = 65_536
 """Of what a command printed, stdout and stderr together."""
 
+BLOCK_FD = 4
+"""On which bwrap waits, with everything made, before the command begins."""
+
 STATUS_FD = 3
 """On which bwrap tells who is the first process inside, and that the command began."""
 
@@ -69,6 +72,9 @@ class Command:
     """Whether it may reach the network; with `bwrap` that is the machine's own, loopback too."""
     timeout_s: float | None = None
     """None: `command_seconds` of the limits."""
+    port: int | None = None
+    """Of loopback inside: a socket that listens on it is handed out before the command begins, with
+    `bwrap` alone and without the network."""
     binds: tuple[tuple[str, str], ...] = ()
     """Read-only: a path on this machine, and where it is found inside."""
     is_workspace_read_only: bool = False
@@ -81,7 +87,7 @@ class Command:
     @property
     def needs_bwrap(self) -> bool:
         """Whether no container engine can lock it in."""
-        return self.is_workspace_read_only or self.is_first_process
+        return self.is_workspace_read_only or self.is_first_process or self.port is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from collect.sandbox.base import (
+    BLOCK_FD,
     ENVIRONMENT,
     STATUS_FD,
     Command,
@@ -52,17 +53,18 @@ class Bwrap(LocalBackend):
 
     Args:
         limits: of one command.
+        reserved_mb: of addresses that a program may reserve and never write to, above its memory.
     """
 
     name = "bwrap"
 
-    def __init__(self, limits: SandboxLimits) -> None:
+    def __init__(self, limits: SandboxLimits, reserved_mb: int = 0) -> None:
         self.limits = limits
         self.path = shutil.which("bwrap")
         self._lock = (*NAMESPACES, *_identity(), *_system())
         self._etc = tuple(_etc(ETC_FOLDERS))
         self._network = tuple(_etc(NETWORK_FILES))
-        self._prlimit = prlimit(resource_limits(limits))
+        self._prlimit = prlimit(resource_limits(limits, reserved_mb))
         self._devices = tuple(_devices(limits))
 
     def argv(self, command: Command, folders: Folders, name: str) -> list[str]:  # noqa: ARG002
@@ -88,6 +90,7 @@ class Bwrap(LocalBackend):
             *(word for here, inside in places for word in ("--bind", here, inside)),
             *(word for here, inside in command.binds for word in ("--ro-bind", here, inside)),
             *("--remount-ro", "/", "--chdir", WORKSPACE, "--json-status-fd", str(STATUS_FD)),
+            *(() if command.port is None else ("--block-fd", str(BLOCK_FD))),
             *("--", *(() if command.limits_itself else self._prlimit)),
             *command.argv,
         ]
@@ -146,12 +149,12 @@ def _devices(limits: SandboxLimits) -> Iterator[str]:
     yield from ("--size", str(shm), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
 
 
-def resource_limits(limits: SandboxLimits) -> dict[str, tuple[int, int]]:
+def resource_limits(limits: SandboxLimits, reserved_mb: int = 0) -> dict[str, tuple[int, int]]:
     """Return what the kernel holds a process to: the soft and the hard limit, by resource.
 
     The names are those of `prlimit`. Memory is that of data, since node and Java reserve addresses.
     """
-    size, memory = limits.file_mb * MB, limits.memory_mb * MB
+    size, memory = limits.file_mb * MB, (limits.memory_mb + reserved_mb) * MB
     processes = limits.processes + SPARE_PROCESSES
     return {
         "cpu": (limits.cpu_seconds, limits.cpu_seconds + 1),

@@ -18,7 +18,7 @@ import secrets
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,12 @@ MAX_ERROR_CHARS = 500
 
 Message = dict[str, Any]
 
+Serve = Callable[[socket.socket], None]
+"""Takes a socket that listens where a command runs."""
+
+MAX_NUMBER_BYTES = 32
+"""Of the name of a command in the channel of sockets."""
+
 
 class Sandbox:
     """Where the commands of a run are locked in; made by `open`."""
@@ -67,6 +73,8 @@ class Sandbox:
         self._numbers = itertools.count(1)
         self._answers: dict[int, asyncio.Future[Message]] = {}
         self._problem: SandboxError | None = None
+        self._serving: dict[int, Serve] = {}
+        self._channel: socket.socket | None = None
         self._process: Process | None = None
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
@@ -120,17 +128,26 @@ class Sandbox:
         trial = Path((await self._ask({"do": "folders"}))["trial"])
         return Folders(trial / "workspace", trial / "home", trial / "tmp")
 
-    async def run(self, folders: Folders, command: Command) -> Completed:
+    async def run(
+        self, folders: Folders, command: Command, serve: Serve | None = None
+    ) -> Completed:
         """Run a command in the folders of a trial, and return when nothing of it runs any more.
 
         Cancelling this ends the command, and waits until it is gone.
+
+        Args:
+            folders: of the trial.
+            command: what to run.
+            serve: is given the socket that listens on the command's port, if it has one.
 
         Raises:
             SandboxError: it could not be locked in; it did not run.
         """
         number = next(self._numbers)
         name = f"{self._name}-{number}"
-        content = self._run_message(folders, command, name)
+        content = self._run_message(folders, command, name, number)
+        if serve is not None:
+            self._serving[number] = serve
         try:
             answer = await self._ask(content, number)
         except asyncio.CancelledError:
@@ -139,6 +156,8 @@ class Sandbox:
                     self._send({"id": 0, "do": "stop", "run": number})
                     await self._answer(number)
             raise
+        finally:
+            self._serving.pop(number, None)
         completed = unpacked(answer)
         if completed.exit_code and self._backend.is_engine:
             why = await asyncio.to_thread(self._backend.refusal, name, completed)
@@ -146,7 +165,7 @@ class Sandbox:
                 raise SandboxError(why)
         return completed
 
-    def _run_message(self, folders: Folders, command: Command, name: str) -> Message:
+    def _run_message(self, folders: Folders, command: Command, name: str, number: int) -> Message:
         limits, backend = self._limits, self._backend
         seconds = limits.command_seconds if command.timeout_s is None else command.timeout_s
         job = {
@@ -162,6 +181,8 @@ class Sandbox:
             "size": limits.workspace_mb * MB,
             "files": limits.workspace_files,
             "output": limits.output_mb * MB,
+            "port": command.port,
+            "number": number,
         }
         return {"do": "run", "job": job}
 
@@ -229,6 +250,7 @@ class Sandbox:
                 await _ended(await self._spawn(theirs))
         if self._reading is not None:
             await self._reading
+        self._close_channel()
 
     async def _start(self) -> None:
         ours, theirs = socket.socketpair()
@@ -247,15 +269,50 @@ class Sandbox:
         if self._backend.is_engine:
             options.append("--engine")
         options += [f"--show={path}" for path in self.shows]
-        with wire:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._take_channel(ours)
+        with wire, theirs:
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", HELPER_MODULE, *options),
+                *(sys.executable, "-P", "-m", HELPER_MODULE, f"--channel={theirs.fileno()}"),
+                *options,
+                pass_fds=(theirs.fileno(),),
                 stdin=wire.fileno(),
                 stdout=DEVNULL,
                 stderr=PIPE,
                 env=without_secrets(),
                 start_new_session=True,
             )
+
+    def _take_channel(self, channel: socket.socket) -> None:
+        """Serve the sockets that come through a new channel, which takes the place of the old."""
+        self._close_channel()
+        channel.setblocking(False)
+        self._channel = channel
+        asyncio.get_running_loop().add_reader(channel, self._take_socket, channel)
+
+    def _close_channel(self) -> None:
+        if self._channel is not None:
+            asyncio.get_running_loop().remove_reader(self._channel)
+            self._channel.close()
+            self._channel = None
+
+    def _take_socket(self, channel: socket.socket) -> None:
+        try:
+            said, handles, _, _ = socket.recv_fds(channel, MAX_NUMBER_BYTES, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            said, handles = b"", []
+        if not said:  # the helper is gone
+            self._close_channel()
+        for handle in handles:
+            listener = socket.socket(fileno=handle)
+            listener.setblocking(False)
+            serve = self._serving.get(int(said))
+            if serve is None:  # its command is over
+                listener.close()
+            else:
+                serve(listener)
 
     async def _ask(self, content: Message, number: int | None = None) -> Message:
         number = next(self._numbers) if number is None else number

@@ -184,7 +184,10 @@ class Engine:
             SandboxError: no container can be started here, or not with what the command needs.
         """
         if command.needs_bwrap:
-            message = f"{self.name} makes no workspace read-only, and is the first process itself"
+            message = (
+                f"{self.name} makes no workspace read-only, hands out no socket, and is the first "
+                "process itself"
+            )
             raise SandboxError(message, "lock the command in by bwrap")
         places = ((folders.workspace, WORKSPACE), (folders.home, HOME), (folders.tmp, TMP))
         owner = folders.workspace.stat()

@@ -32,9 +32,10 @@ from pathlib import Path
 from typing import Any
 
 from collect.sandbox.base import Completed
-from collect.sandbox.output import packed
+from collect.sandbox.namespace import hand_over_listener
+from collect.sandbox.output import not_started, packed
 from collect.sandbox.processes import Disk, adopt_orphans, is_short_of_memory, leave_keyring
-from collect.sandbox.running import LOOK_S, NEVER, Job, Running, not_started
+from collect.sandbox.running import LOOK_S, NEVER, Job, Running
 from collect.sandbox.scratch import (
     UNPRIVILEGED,
     Scratch,
@@ -62,10 +63,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run commands locked in.")
     parser.add_argument("--slots", type=int, required=True, help="commands at once")
     parser.add_argument("--engine", action="store_true", help="keep the rights of this user")
+    parser.add_argument("--channel", type=int, required=True, help="for sockets that listen inside")
     parser.add_argument("--show", action="append", default=[], help="below a closed folder")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the collector, which ends us
-    with socket.socket(fileno=os.dup(0)) as wire:
+    os.set_inheritable(options.channel, False)
+    with socket.socket(fileno=os.dup(0)) as wire, socket.socket(fileno=options.channel) as channel:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(null, 1)
@@ -77,7 +80,7 @@ def main() -> None:
             wire.sendall(_line({"id": 0, "error": text, "advice": ADVICE if where else ""}))
             sys.exit(1)
         try:
-            Helper(wire, scratch, options.slots).serve()
+            Helper(wire, channel, scratch, options.slots).serve()
         finally:
             scratch.remove()
 
@@ -121,9 +124,12 @@ def drop_rights() -> None:
 class Helper:
     """The loop: messages of the collector, output of commands, children that ended, time."""
 
-    def __init__(self, wire: socket.socket, scratch: Scratch, slots: int) -> None:
+    def __init__(
+        self, wire: socket.socket, channel: socket.socket, scratch: Scratch, slots: int
+    ) -> None:
         self.selector: selectors.BaseSelector = selectors.DefaultSelector()
-        self._wire, self._scratch, self._slots = wire, scratch, slots
+        self._wire, self._channel = wire, channel
+        self._scratch, self._slots = scratch, slots
         self._received = bytearray()
         self._to_send = bytearray()
         self._waiting: deque[tuple[int, Job]] = deque()
@@ -170,6 +176,10 @@ class Helper:
     def known(self) -> set[int]:
         """Return the children whose end somebody waits for."""
         return set(self._ends)
+
+    def listen(self, pid: int, port: int, number: int) -> str:
+        """Hand out a socket that listens where a process is; return what went wrong."""
+        return hand_over_listener(pid, port, self._channel, number)
 
     def serve(self) -> None:
         """Work until the collector is gone and nothing runs any more."""

@@ -1,14 +1,23 @@
-"""Folders of root's, shown to who runs without its rights: a few of them, and nothing around them.
+"""Namespaces that the helper makes or enters: folders that are shown, sockets that listen inside.
 
 A Python that is installed below /root can be read by everybody, but for /root itself, into which
 nobody may look. In a mount namespace of this process, and of no other, such a folder shows what is
-named of it alone, read-only. Standard library only: the helper loads this.
+named of it alone, read-only.
+
+The one way out of a sandbox is a socket that listens inside and is served outside: a child of the
+helper enters the namespaces of a command that bubblewrap has not begun yet, listens there on
+loopback, hands the socket over, and is gone. So nothing of ours runs inside, and nothing inside can
+end what is listened on. Standard library only: the helper loads this.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import os
+import signal
+import socket
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,6 +26,18 @@ CLONE_NEWNS = 0x20000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
 MS_REC, MS_PRIVATE = 1 << 14, 1 << 18
 SAFE = MS_NOSUID | MS_NODEV
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+NS_GET_USERNS = 0xB701
+"""Of ioctl_ns(2): the user namespace that owns another one."""
+
+IP_FREEBIND = 15
+"""The address may come after the socket: loopback is brought up meanwhile."""
+
+BACKLOG = 128
+TIMEOUT_S = 5
 
 
 def closed_above(path: Path) -> Path | None:
@@ -47,7 +68,7 @@ def show(paths: Iterable[str]) -> None:
             closed.setdefault(folder, []).append(path)
     if not closed:
         return
-    libc = ctypes.CDLL(None, use_errno=True)
+    libc = LIBC
     if libc.unshare(CLONE_NEWNS):
         raise _fault(Path("/"))
     mount = _Mounts(libc)
@@ -105,3 +126,53 @@ class _Mounts:
 def _fault(path: Path) -> OSError:
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number), str(path))
+
+
+def hand_over_listener(pid: int, port: int, channel: socket.socket, number: int) -> str:
+    """Listen on 127.0.0.1 in the network of a process, and send the socket through a channel.
+
+    Args:
+        pid: of a process that bubblewrap has started.
+        port: to listen on.
+        channel: of whole messages; each is a number, and a socket with it.
+        number: of the command.
+
+    Returns:
+        What went wrong; empty: nothing.
+    """
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        why = "the kernel refused"
+        try:
+            signal.alarm(TIMEOUT_S)
+            with _listener_inside(pid, port) as listener:
+                socket.send_fds(channel, [b"%d" % number], [listener.fileno()])
+            why = ""
+        except OSError as exc:
+            why = str(exc)
+        finally:
+            with contextlib.suppress(OSError):
+                os.write(tell, why.encode())
+            os._exit(bool(why))
+    os.close(tell)
+    with os.fdopen(told, "rb") as said:
+        text = said.read().decode("utf-8", "replace")
+    _, status = os.waitpid(child, 0)
+    return text or ("" if status == 0 else f"its child ended with status {status}")
+
+
+def _listener_inside(pid: int, port: int) -> socket.socket:
+    """Enter the network of a process, for good, and listen there; raises OSError."""
+    network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    owner = fcntl.ioctl(network, NS_GET_USERNS)
+    for handle, kind in ((owner, CLONE_NEWUSER), (network, CLONE_NEWNET)):
+        if LIBC.setns(handle, kind):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(BACKLOG)
+    return listener

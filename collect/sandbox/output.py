@@ -1,19 +1,22 @@
-"""What a command reads, and what it prints: all is counted, its beginning and its end are stored.
+"""What a command reads and prints, and how it ended.
 
-64 KB are kept of both streams together. A stream that needs less than half leaves the rest to the
-other one. Standard library only: the helper loads this.
+All that is printed is counted, its beginning and its end are stored: 64 KB are kept of both streams
+together. A stream that needs less than half leaves the rest to the other one. Standard library
+only: the helper loads this.
 """
 
 from __future__ import annotations
 
 import base64
+import errno
 import fcntl
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from collect.sandbox.base import MAX_STORED_BYTES, Completed, Output
+from collect.sandbox.base import MAX_STORED_BYTES, Completed, EndedBy, Output
 
 HEAD_SHARE = 3 / 4
 """Of what is kept of a stream that is cut; the rest is its end."""
@@ -22,6 +25,16 @@ MAX_HEAD = int(MAX_STORED_BYTES * HEAD_SHARE)
 MAX_TAIL = MAX_STORED_BYTES - MAX_HEAD
 
 CHUNK_BYTES = 1 << 16
+
+SHELL_SIGNAL = 128
+"""What a shell, and bwrap, adds to the number of a signal that ended a command."""
+
+NOT_STARTED = 126
+"""The exit code by which a shell says that a command cannot be started."""
+
+
+LIMIT_SIGNALS: Mapping[int, EndedBy] = {signal.SIGXCPU: "time", signal.SIGXFSZ: "workspace"}
+"""What the kernel sends a process that takes more processor time, or writes a larger file."""
 
 
 def opened_input(data: bytes) -> int:
@@ -104,3 +117,34 @@ def unpacked(content: dict[str, Any]) -> Completed:
         data = base64.b64decode(output["data"])
         content[name] = Output(data, output["produced"], output["cut_at"])
     return Completed(**content)
+
+
+def exit_of(code: int | None) -> tuple[int | None, int | None]:
+    """Return the exit code, or the signal."""
+    if code is None:
+        return None, None
+    if code < 0:
+        return None, -code
+    if code - SHELL_SIGNAL in signal.valid_signals():
+        return None, code - SHELL_SIGNAL
+    return code, None
+
+
+def not_started(exc: OSError | ValueError) -> Completed | None:
+    """Return what came of a command that the system does not take for one; None: it is our fault.
+
+    It is too long, or holds a zero byte, which is whoever wrote it to blame for.
+    """
+    if isinstance(exc, OSError) and exc.errno != errno.E2BIG:
+        return None
+    text = "the command is too long" if isinstance(exc, OSError) else str(exc)
+    data = f"sandbox: {text}\n".encode()
+    return Completed(
+        exit_code=NOT_STARTED,
+        signal=None,
+        ended_by="exit",
+        stdout=Output(b"", 0),
+        stderr=Output(data, len(data)),
+        wall_ms=0,
+        cpu_ms=0,
+    )

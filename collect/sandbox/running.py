@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import errno
 import json
 import os
 import resource
@@ -16,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from collect.sandbox.base import STATUS_FD, Completed, EndedBy, Output
-from collect.sandbox.output import CHUNK_BYTES, Stream, opened_input, shared
+from collect.sandbox.base import BLOCK_FD, STATUS_FD, Completed, EndedBy
+from collect.sandbox.output import CHUNK_BYTES, LIMIT_SIGNALS, Stream, exit_of, opened_input, shared
 from collect.sandbox.processes import Disk, children, taken_by
 from collect.sandbox.scratch import PARTS
 from collect.sandbox.trees import Usage, usage
@@ -49,12 +48,6 @@ RESTORED_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGST
 MAX_PIPE_BYTES = 1 << 20
 """What a pipe can hold, where a command has made it as large as it may."""
 
-SHELL_SIGNAL = 128
-"""What a shell, and bwrap, adds to the number of a signal that ended a command."""
-
-NOT_STARTED = 126
-"""The exit code by which a shell says that a command cannot be started."""
-
 OOM_SCORE = b"1000"
 """Where the kernel is out of memory, it ends commands before anything else."""
 
@@ -75,6 +68,8 @@ class Job:
     size: int
     files: int
     output: int
+    port: int | None
+    number: int
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> Job:
@@ -96,6 +91,9 @@ class Parent(Protocol):
 
     def known(self) -> set[int]:
         """Return the children whose end somebody waits for."""
+
+    def listen(self, pid: int, port: int, number: int) -> str:
+        """Hand out a socket that listens where a process is; return what went wrong."""
 
 
 class Running:
@@ -119,6 +117,9 @@ class Running:
         """Moment of the monotonic clock, however it was ended."""
         self._exit_code: int | None = None
         self._init: int | None = None
+        self._gate: int | None = None
+        """What the command waits for, until this is closed."""
+        self._refusal, self._said = "", b""
         self._ending: tuple[int, float] | None = None
         self._cpu_s = self._least_cpu_s = 0.0
         self._peak: int | None = None
@@ -145,6 +146,11 @@ class Running:
             for read, _ in pipes:
                 os.set_blocking(read, False)
             handles.append(opened_input(self._job.stdin))
+            gate = []
+            if self._job.port is not None:
+                blocked, self._gate = os.pipe()
+                handles.append(blocked)
+                gate.append((os.POSIX_SPAWN_DUP2, blocked, BLOCK_FD))
             self._pid = os.posix_spawn(
                 self._job.argv[0],
                 self._job.argv,
@@ -154,6 +160,7 @@ class Running:
                     (os.POSIX_SPAWN_DUP2, handles[0], 1),
                     (os.POSIX_SPAWN_DUP2, handles[1], 2),
                     (os.POSIX_SPAWN_DUP2, handles[2], STATUS_FD),
+                    *gate,
                 ],
                 setpgroup=0,
                 setsigmask=(),
@@ -162,6 +169,7 @@ class Running:
         except BaseException:
             for read, _ in pipes:
                 os.close(read)
+            self._open_gate()
             raise
         finally:
             for handle in handles:
@@ -174,7 +182,28 @@ class Running:
             self._loop.selector.register(
                 stream.handle, selectors.EVENT_READ, lambda stream=stream: self._read(stream)
             )
+        if self._gate is not None:
+            self._loop.selector.register(self._status, selectors.EVENT_READ, self._let_begin)
         self._loop.on_end(self._pid, self._first_ended)
+
+    def _let_begin(self) -> None:
+        """Once bwrap has said who the first process is: listen beside it, then let it begin."""
+        self._take_status()
+        if self._init is None:
+            return
+        self._loop.selector.unregister(self._status)
+        port = self._job.port
+        assert port is not None
+        if why := self._loop.listen(self._init, port, self._job.number):
+            self._refusal = f"nothing can listen on port {port} inside: {why}"
+            self.end("stopped")
+        self._open_gate()
+
+    def _open_gate(self) -> None:
+        """Let the command begin; nothing where it has, or did not wait."""
+        if self._gate is not None:
+            os.close(self._gate)
+            self._gate = None
 
     def _read(self, stream: Stream) -> None:
         if not stream.read():
@@ -309,14 +338,24 @@ class Running:
         self._cpu_s += spent.ru_utime + spent.ru_stime
 
     def _read_status(self) -> None:
+        """Take the last that bwrap said."""
+        with contextlib.suppress(KeyError):
+            self._loop.selector.unregister(self._status)
+        self._take_status()
+        os.close(self._status)
+        self._open_gate()
+
+    def _take_status(self) -> None:
         """Take what bwrap said: who is the first process inside, how the command ended."""
         with contextlib.suppress(BlockingIOError):
-            for line in os.read(self._status, 1 << 16).splitlines():
-                with contextlib.suppress(ValueError):  # it was killed while it said so
-                    said = json.loads(line)
-                    self._init = said.get("child-pid", self._init)
-                    self._exit_code = said.get("exit-code", self._exit_code)
-        os.close(self._status)
+            self._said += os.read(self._status, 1 << 16)
+        *lines, rest = self._said.split(b"\n")
+        self._said = rest
+        for line in lines:
+            with contextlib.suppress(ValueError):  # it was killed while it said so
+                said = json.loads(line)
+                self._init = said.get("child-pid", self._init)
+                self._exit_code = said.get("exit-code", self._exit_code)
 
     def _done(self) -> None:
         """Nothing of it runs any more: take the last of its output, and tell.
@@ -334,11 +373,14 @@ class Running:
             os.close(stream.handle)
         self._counting.close()
         stdout, stderr = shared(self._streams)
+        if self._refusal:
+            self._when_done(self._refusal)
+            return
         if self._exit_code is None and self._ended_by is None:
             said = "" if self._job.is_engine else stderr.data.decode("utf-8", "replace").strip()
             self._when_done(said or f"{self._job.argv[0]} ended without telling how")
             return
-        code, number = _exit(self._exit_code)
+        code, number = exit_of(self._exit_code)
         ended_by = self._ended_by or LIMIT_SIGNALS.get(number or 0, "exit")
         self._when_done(
             Completed(
@@ -354,38 +396,3 @@ class Running:
                 peak_memory_bytes=self._peak,
             )
         )
-
-
-LIMIT_SIGNALS: Mapping[int, EndedBy] = {signal.SIGXCPU: "time", signal.SIGXFSZ: "workspace"}
-"""What the kernel sends a process that takes more processor time, or writes a larger file."""
-
-
-def _exit(code: int | None) -> tuple[int | None, int | None]:
-    """Return the exit code, or the signal."""
-    if code is None:
-        return None, None
-    if code < 0:
-        return None, -code
-    if code - SHELL_SIGNAL in signal.valid_signals():
-        return None, code - SHELL_SIGNAL
-    return code, None
-
-
-def not_started(exc: OSError | ValueError) -> Completed | None:
-    """Return what came of a command that the system does not take for one; None: it is our fault.
-
-    It is too long, or holds a zero byte, which is whoever wrote it to blame for.
-    """
-    if isinstance(exc, OSError) and exc.errno != errno.E2BIG:
-        return None
-    text = "the command is too long" if isinstance(exc, OSError) else str(exc)
-    data = f"sandbox: {text}\n".encode()
-    return Completed(
-        exit_code=NOT_STARTED,
-        signal=None,
-        ended_by="exit",
-        stdout=Output(b"", 0),
-        stderr=Output(data, len(data)),
-        wall_ms=0,
-        cpu_ms=0,
-    )
