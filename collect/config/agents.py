@@ -1,6 +1,6 @@
-"""OpenClaw agents: agent.yaml, the workspace beside it, and which agent runs which case (D-E4).
+"""Agents: agent.yaml, the workspace beside it, and which agent runs which case (D-E4).
 
-Each openclaw case has one agent, settled before anything runs. A workspace is read by content and
+Each case of an agent has one, settled before anything runs. A workspace is read by content and
 nothing from outside it; empty folders and file modes are not part of it: git does not keep the
 first, and the second differ between machines.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,11 +18,13 @@ import orjson
 
 from collect.config.project_files import problem_at, project_of, unknown
 from collect.config.resolved import LoadedCase
+from collect.config.runners import AGENT_BLOCKS, RUNNERS, TRACE_FORMATS
 from collect.config.select import takes, unknown_ids
 from schemas.config.agent import WORKSPACE_FILES, Agent, placeholder
-from schemas.config.run_profile import RunProfile
-from schemas.config.suite import Suite
-from schemas.errors import ConfigError, Problem
+from schemas.config.command_agent import CommandAgent
+from schemas.config.run_profile import AgentRunProfile, RunProfile
+from schemas.config.suite import Suite, SuiteAgents
+from schemas.errors import ConfigError, Problem, nearest
 from schemas.io.validation import parse
 from schemas.io.yaml import Source, printable, read_bytes, read_yaml
 
@@ -30,6 +32,9 @@ MAX_FILE_BYTES = 8_000_000
 MAX_TOTAL_BYTES = 64_000_000
 MAX_FILES = 2_000
 MAX_DEPTH = 16
+
+PROGRAM = "program"
+"""The folder of a command agent's own files, beside agent.yaml."""
 
 
 class WorkspaceEntry(NamedTuple):
@@ -51,12 +56,21 @@ class _Walk:
 
 def read_workspace(root: Path) -> tuple[tuple[WorkspaceEntry, ...], list[Problem]]:
     """Return a workspace's files, placeholders for the standard ones it lacks, and problems."""
-    walk = _Walk(root)
     if root.is_symlink() or not root.is_dir():
         what = "an agent needs a `workspace` folder beside agent.yaml (not a link)"
         return (), [Problem(root, what)]
-    _visit(root, walk, 1)
-    return _filled(walk.entries), walk.problems
+    entries, problems = _read_folder(root)
+    return _filled(entries), problems
+
+
+def _read_folder(root: Path) -> tuple[list[WorkspaceEntry], list[Problem]]:
+    """Return the files of a folder that may be missing, sorted, and problems."""
+    if root.is_symlink():
+        return [], [Problem(root, "is a link; put the folder itself there")]
+    walk = _Walk(root)
+    if root.exists():
+        _visit(root, walk, 1)
+    return sorted(walk.entries), walk.problems
 
 
 def _filled(entries: list[WorkspaceEntry]) -> tuple[WorkspaceEntry, ...]:
@@ -134,7 +148,9 @@ class LoadedAgent:
     path: Path
     sha256: str
     workspace: tuple[WorkspaceEntry, ...]
-    """Sorted by path; what agent.yaml's folder lacks is a placeholder."""
+    """Sorted by path; what an OpenClaw agent's folder lacks is a placeholder."""
+    program: tuple[WorkspaceEntry, ...] = ()
+    """Of a command agent: the files that it finds, read-only, at `{program}`."""
 
 
 def agent_folders(project: Path) -> dict[str, Path]:
@@ -174,11 +190,35 @@ def load_agent_file(path: Path) -> LoadedAgent:
         advice = f"rename the folder or write `agent_id: {folder.name}`"
         what, found = "differs from its folder", f"`{agent.agent_id}`"
         problems.append(problem_at(source, ("agent_id",), what, found=found, advice=advice))
-    workspace, wrong = read_workspace(folder / "workspace")
+    program: tuple[WorkspaceEntry, ...] = ()
+    if agent is None or agent.command is None:
+        if source is not None and _has_command(source):
+            raise ConfigError(problems)
+        workspace, wrong = read_workspace(folder / "workspace")
+    else:
+        entries, wrong = _read_folder(folder / "workspace")
+        own, more_wrong = _read_folder(folder / PROGRAM)
+        workspace, program = tuple(entries), tuple(own)
+        wrong += [*more_wrong, *_format_problems(agent.command, source)]
     problems += wrong
     if problems or agent is None or source is None:
         raise ConfigError(problems)
-    return LoadedAgent(agent, path, source.sha256, workspace)
+    return LoadedAgent(agent, path, source.sha256, workspace, program)
+
+
+def _has_command(source: Source) -> bool:
+    """Return whether an agent.yaml that may be wrong is one of an agent by configuration."""
+    return isinstance(source.data, dict) and "command" in source.data
+
+
+def _format_problems(command: CommandAgent, source: Source | None) -> list[Problem]:
+    """Return what is wrong with the name of a trace format."""
+    logs = command.logs
+    if logs is None or logs.format in TRACE_FORMATS or source is None:
+        return []
+    key = ("command", "logs", "format")
+    facts = {"allowed": str(TRACE_FORMATS), "nearest": nearest(logs.format, TRACE_FORMATS)}
+    return [problem_at(source, key, "unknown value", found=f"`{logs.format}`", **facts)]
 
 
 def agent_fingerprint(loaded: LoadedAgent) -> str:
@@ -186,14 +226,18 @@ def agent_fingerprint(loaded: LoadedAgent) -> str:
 
     Titles, tags and `openclaw.identity`, which is never written anywhere, are not in it.
     """
+    files = [[one.relative_path, one.sha256, one.size_bytes] for one in loaded.workspace]
+    if (command := loaded.agent.command) is not None:
+        own = [[one.relative_path, one.sha256, one.size_bytes] for one in loaded.program]
+        of_command = {"command": command.model_dump(mode="json"), "program": own}
+        whole = {**of_command, "workspace": files}
+        return hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest()
     fragments = loaded.agent.openclaw.model_dump(mode="json", exclude={"identity"})
     # the id goes to openclaw's command line; without one it is the agent's own
     fragments["agent"] = {"id": loaded.agent.agent_id} | fragments["agent"]
     parts = {
         "openclaw": fragments,
-        "workspace": [
-            [entry.relative_path, entry.sha256, entry.size_bytes] for entry in loaded.workspace
-        ],
+        "workspace": files,
     }
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
@@ -205,38 +249,45 @@ def assign_agents(
     suite_source: Source,
     profile_source: Source,
 ) -> tuple[dict[str, str], list[Problem]]:
-    """Return the agent of each openclaw case, and what is wrong."""
-    assignments = suite.openclaw.agent_assignments if suite.openclaw else ()
-    known = {case.case_id for case in cases}
-    problems: list[Problem] = []
-    for number, assignment in enumerate(assignments):
-        at = ("openclaw", "agent_assignments", number, "case_selection")
-        problems += unknown_ids(assignment.case_selection, known, suite_source, at)
+    """Return the agent of each case that has one, and what is wrong."""
     agents: dict[str, str] = {}
-    default = profile.openclaw.agent_id if profile.openclaw else None
-    for case in cases:
-        matches = [
-            number
-            for number, assignment in enumerate(assignments)
-            if takes(assignment.case_selection, case.case_id, case.tags)
-        ]
-        if len(matches) > 1:
-            key = ("openclaw", "agent_assignments", matches[1])
-            names = " and ".join(f"`{assignments[number].agent_id}`" for number in matches[:2])
-            what = f"case `{case.case_id}` matches two assignments: {names}"
-            problems.append(problem_at(suite_source, key, what))
-        if case.runner_type != "openclaw":
-            continue
-        if profile.openclaw is None:
-            what = f"case `{case.case_id}` runs with openclaw, and the profile has no such block"
-            problems.append(Problem(profile_source.path, what, "openclaw"))
-        elif agent := assignments[matches[0]].agent_id if matches else default:
-            agents[case.case_id] = agent
+    problems: list[Problem] = []
+    known = {case.case_id for case in cases}
+    for block in AGENT_BLOCKS:
+        written: SuiteAgents | None = getattr(suite, block)
+        assignments = written.agent_assignments if written else ()
+        for number, assignment in enumerate(assignments):
+            at = (block, "agent_assignments", number, "case_selection")
+            problems += unknown_ids(assignment.case_selection, known, suite_source, at)
+        place: AgentRunProfile | None = getattr(profile, block)
+        for case in cases:
+            matches = [
+                number
+                for number, assignment in enumerate(assignments)
+                if takes(assignment.case_selection, case.case_id, case.tags)
+            ]
+            if len(matches) > 1:
+                key = (block, "agent_assignments", matches[1])
+                names = " and ".join(f"`{assignments[number].agent_id}`" for number in matches[:2])
+                what = f"case `{case.case_id}` matches two assignments: {names}"
+                problems.append(problem_at(suite_source, key, what))
+            if RUNNERS[case.runner_type].block != block:
+                continue
+            if place is None:
+                kind = case.runner_type
+                what = f"case `{case.case_id}` runs with {kind}, and the profile has no such block"
+                problems.append(Problem(profile_source.path, what, block))
+            else:
+                first = assignments[matches[0]].agent_id if matches else place.agent_id
+                agents[case.case_id] = first
     return agents, problems
 
 
 def load_agents(
-    agents: Mapping[str, str], suite_source: Source, profile_source: Source
+    agents: Mapping[str, str],
+    cases: Iterable[LoadedCase],
+    suite_source: Source,
+    profile_source: Source,
 ) -> tuple[dict[str, LoadedAgent], list[Problem]]:
     """Return each agent that is needed, by agent_id, and what is wrong with them."""
     project = project_of(suite_source.path)
@@ -251,4 +302,26 @@ def load_agents(
             loaded[agent_id] = load_agent(agent_id, project)
         except ConfigError as exc:
             problems += exc.problems
+    problems += _of_other_kinds(agents, cases, loaded)
     return loaded, problems
+
+
+def _of_other_kinds(
+    agents: Mapping[str, str], cases: Iterable[LoadedCase], loaded: Mapping[str, LoadedAgent]
+) -> Iterator[Problem]:
+    """Yield what is wrong with cases that another kind of agent would run, once for each agent."""
+    told = set()
+    for case in cases:
+        agent_id = agents.get(case.case_id, "")
+        if agent_id in told or (one := loaded.get(agent_id)) is None:
+            continue
+        kind, command = one.agent.kind, one.agent.command
+        if kind != case.runner_type:
+            what = f"is an agent of {kind}, and case `{case.case_id}` runs with {case.runner_type}"
+            yield Problem(one.path, what, advice="name another agent_id, or another runner.type")
+        elif command is not None and not command.next_argv and len(case.turns) > 1:
+            what = f"has no `next_argv`, and case `{case.case_id}` has {len(case.turns)} turns"
+            yield Problem(one.path, what, "command")
+        else:
+            continue
+        told.add(agent_id)

@@ -23,7 +23,7 @@ from schemas.errors import ConfigError, Problem
 from schemas.io.validation import parse
 from schemas.io.yaml import Source, read_yaml
 from schemas.redact import redact
-from schemas.run.config import Narrowed, RunOpenClaw, RunSandbox
+from schemas.run.config import Narrowed, RunCommands, RunOpenClaw, RunSandbox
 
 MAX_TRIALS = 1_000_000
 """A plan is written before anything runs, and read again by every analysis."""
@@ -42,7 +42,7 @@ class RunInputs:
     cases: tuple[LoadedCase, ...]
     models: tuple[ResolvedModel, ...]
     agents: Mapping[str, str]
-    """case_id to agent_id, for openclaw cases."""
+    """case_id to agent_id, for cases of agents."""
     agent_fingerprints: Mapping[str, str]
     """agent_id to the hash of what can change the agent's behaviour."""
     loaded_agents: Mapping[str, LoadedAgent]
@@ -59,6 +59,8 @@ class RunInputs:
     sandbox_version: str | None = None
     openclaw: RunOpenClaw | None = None
     """How its agents run; None: no case has one, or it was not looked at yet."""
+    agent: RunCommands | None = None
+    """The same of agents by configuration."""
     evaluation: LoadedEvaluation | None = None
     """What decides how trials are evaluated; None: deterministic checks alone, without hooks."""
     skip_unevaluable: bool = False
@@ -126,7 +128,7 @@ def load_inputs(
         what, most = f"the plan would have {planned:,} trials", f"{MAX_TRIALS:,}"
         problems.append(problem_at(profile_source, key, what, allowed=most))
     agents, wrong = assign_agents(suite, profile, cases, suite_source, profile_source)
-    loaded, more_wrong = load_agents(agents, suite_source, profile_source)
+    loaded, more_wrong = load_agents(agents, cases, suite_source, profile_source)
     problems += [*wrong, *more_wrong]
     if problems:
         raise ConfigError(problems)

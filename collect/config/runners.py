@@ -26,6 +26,14 @@ class RunnerKind:
     """A trial leaves files, in which checks can look."""
     is_agent: bool = False
     """What a trial has left counts, however it ended: checks decide of a time-out too (D-E16)."""
+    block: str = ""
+    """Of an agent: the block of run profiles that says where it runs, and of suites that says which
+    case has which."""
+    place: str = ""
+    """Of an agent: the module that opens where agents run (`open_place`), and asks them for their
+    versions there (`ask_versions`)."""
+    sees_hints: bool = False
+    """It is told `input.context.openclaw` of a case."""
 
 
 RUNNERS = Registry(
@@ -40,7 +48,41 @@ RUNNERS = Registry(
             takes_turns=True,
             has_workspace=True,
             is_agent=True,
+            block="openclaw",
+            place="collect.runners.openclaw.install",
+            sees_hints=True,
+        ),
+        "command": RunnerKind(
+            "collect.runners.command.runner:CommandRunner",
+            takes_turns=True,
+            has_workspace=True,
+            is_agent=True,
+            block="agent",
+            place="collect.runners.command.install",
         ),
     },
 )
 """Every runner, as `runner.type` of a case names it; a new one is a file and an entry."""
+
+AGENT_BLOCKS = ("openclaw", "agent")
+"""What says in run profiles and suites where agents run."""
+
+
+@dataclass(frozen=True)
+class TraceFormat:
+    """A form in which agents write their logs."""
+
+    reads: str
+    """`module:attribute` of what makes an AgentLog of files, by name."""
+
+
+TRACE_FORMATS = Registry(
+    "trace_formats",
+    TraceFormat,
+    {
+        "openclaw": TraceFormat("collect.runners.openclaw.log:read"),
+        "atif": TraceFormat("collect.runners.agents.formats.atif:read"),
+        "plain": TraceFormat("collect.runners.agents.formats.plain:read"),
+    },
+)
+"""By name, as `logs.format` of an agent has it."""

@@ -22,7 +22,7 @@ from collect.checks.declarative import HINDRANCES
 from collect.config.endpoints import PROVIDERS
 from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
-from collect.config.runners import RUNNERS
+from collect.config.runners import AGENT_BLOCKS, RUNNERS
 from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
@@ -37,8 +37,8 @@ NOT_BUILT = "not part of this version"
 """What loads whole and only a run refuses; here it is said, and no mistake."""
 
 JUDGING = f"is for a judge, and judging is {NOT_BUILT}: nothing reads it"
-NO_AGENT = "is for openclaw cases, and none is selected: nothing reads it"
-OF_PROBE = "is for llm_probe cases, and all run with openclaw: nothing reads it"
+NO_AGENT = "is for {kinds} cases, and none is selected: nothing reads it"
+OF_PROBE = "is for llm_probe cases, and all run with {kinds}: nothing reads it"
 TURNS = "counts turns with tools, and no case offers any: nothing reads it"
 NO_TOOLS = "is for tools, and the case offers none: nothing reads it"
 
@@ -123,14 +123,12 @@ def of_suite(suite: Suite, kinds: frozenset[str], *, has_tools: bool = True) -> 
     Its cases may offer tools: only then somebody counts turns. `kinds` are the runners of its
     cases.
     """
-    has_agents = "openclaw" in kinds
     for number, model in enumerate(suite.models):
         if not has_tools and "max_turns" in (model.model_extra or {}):
             yield ("models", number, "max_turns"), TURNS
-        if not has_agents and {*model.primary_params} - {"reasoning"}:
-            yield ("models", number, "primary_params"), NO_AGENT
-    if suite.openclaw is not None and not has_agents:
-        yield ("openclaw",), NO_AGENT
+        if "openclaw" not in kinds and {*model.primary_params} - {"reasoning"}:
+            yield ("models", number, "primary_params"), NO_AGENT.format(kinds="openclaw")
+    yield from _unread_blocks(suite, kinds)
 
 
 def of_profile(
@@ -140,17 +138,25 @@ def of_profile(
 
     Tools and kinds: as of a suite.
     """
-    if kinds == {"openclaw"}:
+    if kinds and all(RUNNERS[kind].is_agent for kind in kinds):
         for name in ("timeout_seconds", "stream"):
             if name in profile.runner_defaults.model_fields_set:
-                yield ("runner_defaults", name), OF_PROBE
+                said = OF_PROBE.format(kinds=" and ".join(sorted(kinds)))
+                yield ("runner_defaults", name), said
     if not has_tools and "max_turns" in profile.runner_defaults.model_fields_set:
         yield ("runner_defaults", "max_turns"), TURNS
     for model_id, override in profile.model_overrides.items():
         if not has_tools and "max_turns" in override.model_fields_set:
             yield ("model_overrides", model_id, "max_turns"), TURNS
-    if profile.openclaw is not None and "openclaw" not in kinds:
-        yield ("openclaw",), NO_AGENT
+    yield from _unread_blocks(profile, kinds)
+
+
+def _unread_blocks(written: Suite | RunProfile, kinds: frozenset[str]) -> Iterator[Unread]:
+    """Yield what is said of agents that no case has."""
+    for block in AGENT_BLOCKS:
+        readers = [kind for kind in RUNNERS if RUNNERS[kind].block == block]
+        if getattr(written, block) is not None and not kinds.intersection(readers):
+            yield (block,), NO_AGENT.format(kinds=" and ".join(readers))
 
 
 def of_evaluation(profile: EvaluationProfile) -> Iterator[Unread]:
@@ -242,7 +248,7 @@ def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
             yield Problem(where, what, f"runner.{name}", line, found=found, allowed=allowed)
     if not transport.takes_names and any(message.get("name") for message in case.messages):
         yield _of_messages(where, case, f"`{provider}` cannot send the name of a message")
-    if case.runner_type == "openclaw" and not transport.takes_tools:
+    if RUNNERS[case.runner_type].is_agent and not transport.takes_tools:
         what = f"case `{case.case_id}`: an agent cannot ask its model through `{provider}`"
         able = ", ".join(name for name in PROVIDERS if PROVIDERS[name].takes_tools)
         yield Problem(where, what, "runner.type", allowed=able)

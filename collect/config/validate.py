@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -20,12 +20,12 @@ from collect.config.evaluation import load_evaluation_profile
 from collect.config.models import resolve_models, too_many_at_once
 from collect.config.project_files import FOLDERS, name_problems, project_of, unknown
 from collect.config.prompt_lists import load_prompt_list
-from collect.config.runners import RUNNERS
+from collect.config.runners import AGENT_BLOCKS, RUNNERS
 from collect.config.select import suite_cases
 from collect.config.tools.web_search import address_problems, web_search_problems
 from schemas.config.project import NAME as PROJECT_FILE
 from schemas.config.project import LoadedProject, load_project_file
-from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.run_profile import CommandRunProfile, RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem, display_path, nearest
 from schemas.io.validation import parse
@@ -137,8 +137,9 @@ def case_file(file: CaseFile, found: Findings) -> None:
 def check_suite(path: Path, found: Findings) -> None:
     """Check one suite: models, selection, prompt lists and agents."""
     source, suite = parsed(Suite, "suite_id", path)
-    openclaw = OpenClawRunProfile(agent_id="any", executable="local", timeout_seconds=1)
-    profile = RunProfile(schema_version=1, run_profile_id="any", title="any", openclaw=openclaw)
+    place = CommandRunProfile(agent_id="any", executable="local", timeout_seconds=1)
+    blocks: dict[str, Any] = dict.fromkeys(AGENT_BLOCKS, place)
+    profile = RunProfile(schema_version=1, run_profile_id="any", title="any", **blocks)
     project = project_file_of(path)
     hosts = frozenset(project.allowed_hosts if project else ())
     models, problems, warnings = resolve_models(suite, profile, source, hosts)
@@ -154,10 +155,11 @@ def check_suite(path: Path, found: Findings) -> None:
         found.note_once(web_search_problems(project, hosts, taken.cases))
     _, problems = assign_agents(suite, profile, taken.cases, source, source)
     found.problems += problems
-    assignments = suite.openclaw.agent_assignments if suite.openclaw else ()
-    for number, assignment in enumerate(assignments):
-        key = ("openclaw", "agent_assignments", number, "agent_id")
-        check_agent_name(assignment.agent_id, source, key, found)
+    for block in AGENT_BLOCKS:
+        written = getattr(suite, block)
+        for number, assignment in enumerate(written.agent_assignments if written else ()):
+            key = (block, "agent_assignments", number, "agent_id")
+            check_agent_name(assignment.agent_id, source, key, found)
 
 
 def check_run_profile(path: Path, found: Findings) -> None:
@@ -167,9 +169,9 @@ def check_run_profile(path: Path, found: Findings) -> None:
     found.warnings += unsupported.warnings_at(source, unread)
     found.warnings += unsupported.greedy_profile(profile, source)
     found.problems += too_many_at_once(profile, source)
-    if profile.openclaw is not None:
-        key = ("openclaw", "agent_id")
-        check_agent_name(profile.openclaw.agent_id, source, key, found)
+    for block in AGENT_BLOCKS:
+        if (place := getattr(profile, block)) is not None:
+            check_agent_name(place.agent_id, source, (block, "agent_id"), found)
 
 
 def check_evaluation_profile(path: Path, found: Findings) -> None:

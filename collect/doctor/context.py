@@ -27,7 +27,7 @@ from collect.config.unsupported import unsendable
 from collect.config.validate import parsed
 from collect.doctor.probe import Address, Visit
 from schemas.config.project import LoadedProject
-from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.run_profile import AgentRunProfile, RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import ConfigError, Problem, counted, printable
 from schemas.output.doctor import Area, DoctorCheck, State
@@ -38,7 +38,7 @@ ANY_PROFILE = RunProfile(
     schema_version=1,
     run_profile_id="any",
     title="any",
-    openclaw=OpenClawRunProfile(agent_id="any", executable="local", timeout_seconds=1),
+    openclaw=AgentRunProfile(agent_id="any", executable="local", timeout_seconds=1),
 )
 """A suite is looked at without a run profile: where models are asked is the suite's business."""
 

@@ -1,4 +1,4 @@
-"""Checks of run profiles with an `openclaw:` block: would a container of their image start?
+"""Checks of run profiles that say where agents run: would a container of their image start?
 
 The engine is asked, the image looked up, and a container of it started that says the version of
 openclaw: what is wrong is told by what fails. Nothing is pulled.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from collect.config.project_files import find_project
+from collect.config.runners import AGENT_BLOCKS, RUNNERS
 from collect.config.validate import parsed
+from collect.doctor.command_agents import command_finding
 from collect.doctor.context import Details, Finding, Scene, and_more
 from collect.doctor.probe import run_in_thread
 from collect.doctor.tools import EMPTY, OLD_NODE, PLACEHOLDER
@@ -20,7 +23,7 @@ from collect.inventory.git import output_of
 from collect.inventory.image_look import look_inside
 from collect.sandbox.base import SandboxError
 from collect.sandbox.engine import Engine, NoSuchImage
-from schemas.config.run_profile import OpenClawRunProfile, RunProfile
+from schemas.config.run_profile import AgentRunProfile, RunProfile
 from schemas.errors import ConfigError, display_path
 from schemas.output.doctor import State
 
@@ -35,42 +38,56 @@ BUILD = "python -m collect.runners.openclaw.image"
 
 
 async def check_profiles(scene: Scene) -> list[Finding]:
-    """Return a finding for each run profile of the project that has an `openclaw:` block.
+    """Return a finding for each block of agents in a run profile of the project.
 
     A failure only where a case that was looked at needs it.
     """
-    users = [
-        case.case_id
-        for suite in scene.suites
-        for case in suite.cases
-        if case.runner_type == "openclaw"
-    ]
+    users = {
+        block: [
+            case.case_id
+            for suite in scene.suites
+            for case in suite.cases
+            if RUNNERS[case.runner_type].block == block
+        ]
+        for block in AGENT_BLOCKS
+    }
     project = find_project(scene.suites[0].path if scene.suites else Path.cwd())
     if project is None:
         return []
     paths = sorted((project / "configs" / "run_profiles").glob("*.yaml"))
-    found = await asyncio.gather(*(_profile(path, users) for path in paths))
-    return [one for one in found if one is not None]
+    found = await asyncio.gather(*(_profile(path, project, users) for path in paths))
+    return [one for findings in found for one in findings]
 
 
-async def _profile(path: Path, users: list[str]) -> Finding | None:
+async def _profile(path: Path, project: Path, users: Mapping[str, list[str]]) -> list[Finding]:
     try:
         _, profile = parsed(RunProfile, "run_profile_id", path)
     except ConfigError as exc:
         advice = f"collect validate {display_path(path)} shows every problem"
-        return Finding(path.stem, "warn", f"does not load: {exc.problems[0]}", advice)
-    block = profile.openclaw
-    if block is None:
-        return None
-    if block.executable == "local":
-        finding = await _local(path.stem)
-    else:
-        finding = await run_in_thread(lambda: _container(path.stem, block))
+        return [Finding(path.stem, "warn", f"does not load: {exc.problems[0]}", advice)]
+    findings = []
+    if profile.openclaw is not None:
+        findings.append(_weighed(await _openclaw(path.stem, profile.openclaw), users["openclaw"]))
+    if profile.agent is not None:
+        finding = await command_finding(path.stem, profile.agent, project)
+        findings.append(_weighed(finding, users["agent"]))
+    return findings
+
+
+def _weighed(finding: Finding, users: list[str]) -> Finding:
+    """Return a finding that fails only where a case needs what it is about."""
     if finding.state != "fail":
         return finding
     state: State = "fail" if users else "warn"
     needed = f"needed by {and_more(users)}" if users else "no case needs it yet"
-    return Finding(path.stem, state, f"{finding.text}; {needed}", finding.advice, finding.details)
+    text = f"{finding.text}; {needed}"
+    return Finding(finding.subject, state, text, finding.advice, finding.details)
+
+
+async def _openclaw(subject: str, block: AgentRunProfile) -> Finding:
+    if block.executable == "local":
+        return await _local(subject)
+    return await run_in_thread(lambda: _container(subject, block))
 
 
 async def _local(subject: str) -> Finding:
@@ -88,7 +105,7 @@ async def _local(subject: str) -> Finding:
     return Finding(subject, "ok", text, details={"version": version.group()})
 
 
-def _container(subject: str, block: OpenClawRunProfile) -> Finding:
+def _container(subject: str, block: AgentRunProfile) -> Finding:
     """Return what came of a container of the image that a profile names."""
     client, image = block.docker_cli, block.image
     assert image is not None  # else the agent is not run in a container

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collect.config import LoadedCase, RunInputs
 from collect.config.agents import LoadedAgent, agent_fingerprint, load_agent
+from collect.config.runners import AGENT_BLOCKS, RUNNERS
 from collect.sandbox.base import SandboxError
-from schemas.config.run_profile import OpenClawRunProfile
+from schemas.config.run_profile import AgentRunProfile, CommandRunProfile
 from schemas.errors import ConfigError, NotResumable, Problem, counted
-from schemas.run.config import RunAgent, RunOpenClaw
+from schemas.run.config import RunAgent, RunCommands, RunConfig, RunOpenClaw
 from schemas.run.layout import AGENTS
 
 if TYPE_CHECKING:
-    from collect.runners.openclaw.host import OpenClawHost
+    from collect.runners.agents.place import AgentPlace
 
-OPENCLAW = "openclaw"
+Stored = RunOpenClaw | RunCommands
 
 
 @dataclass(frozen=True, slots=True)
 class RunAgents:
     """What the agents of a run are given."""
 
-    openclaw: RunOpenClaw | None = None
+    blocks: Mapping[str, Stored] = field(default_factory=dict)
+    """By the block of the run profile."""
     loaded: Mapping[str, LoadedAgent] = field(default_factory=dict)
     """By agent_id."""
 
 
 def agents_ready(inputs: RunInputs, *, skip_unevaluable: bool) -> RunInputs:
-    """Return inputs that say how their agents run, once one of them has said its version.
+    """Return inputs that say how their agents run, once these have said their versions.
 
     Nothing is looked at where no case needs it. With `skip_unevaluable` the cases are left out
     whose agent does not run here.
@@ -41,20 +44,25 @@ def agents_ready(inputs: RunInputs, *, skip_unevaluable: bool) -> RunInputs:
     Raises:
         ConfigError: a case needs an agent, and none runs here.
     """
-    cases = [case for case in inputs.cases if _is_asked(case)]
-    profile = inputs.profile.openclaw
+    for block in AGENT_BLOCKS:
+        inputs = _block_ready(inputs, block, skip_unevaluable=skip_unevaluable)
+    return inputs
+
+
+def _block_ready(inputs: RunInputs, block: str, *, skip_unevaluable: bool) -> RunInputs:
+    cases = [case for case in inputs.cases if _is_asked(case, block)]
+    profile: AgentRunProfile | None = getattr(inputs.profile, block)
     if not cases or profile is None:
         return inputs
+    needed = {name: inputs.loaded_agents[name] for name in _agents_of(inputs, cases)}
     try:
-        version, digest = asyncio.run(_looked_at(profile))
+        versions, digest = asyncio.run(_looked_at(block, profile, needed))
     except SandboxError as exc:
         what = f"{exc}; needed by {_named(cases)}"
         if not skip_unevaluable:
             ways = (exc.advice, "--skip-unevaluable leaves these cases out")
             advice = "; or ".join(filter(None, ways))
-            raise ConfigError(
-                [Problem(inputs.profile_path, what, OPENCLAW, advice=advice)]
-            ) from exc
+            raise ConfigError([Problem(inputs.profile_path, what, block, advice=advice)]) from exc
         left_out = {case.case_id for case in cases}
         why = f"{_named(cases)}: skipped, no agent is started: {exc}"
         return replace(
@@ -65,98 +73,119 @@ def agents_ready(inputs: RunInputs, *, skip_unevaluable: bool) -> RunInputs:
             ),
             warnings=(*inputs.warnings, why),
         )
-    return replace(inputs, openclaw=_record(inputs, profile, cases, version, digest))
+    record = _record(inputs, profile, cases, versions, digest)
+    return replace(inputs, **{block: record})  # type: ignore[arg-type]
+
+
+def _agents_of(inputs: RunInputs, cases: Iterable[LoadedCase]) -> list[str]:
+    return sorted({inputs.agents[case.case_id] for case in cases})
 
 
 def _record(
     inputs: RunInputs,
-    profile: OpenClawRunProfile,
+    profile: AgentRunProfile,
     cases: list[LoadedCase],
-    version: str,
+    versions: Mapping[str, str | None],
     digest: str | None,
-) -> RunOpenClaw:
-    assignments = {case.case_id: inputs.agents[case.case_id] for case in cases}
-    agents = {
-        agent_id: RunAgent(
-            fingerprint=inputs.agent_fingerprints[agent_id],
-            files={
-                one.relative_path: one.sha256 for one in inputs.loaded_agents[agent_id].workspace
-            },
-        )
-        for agent_id in sorted(set(assignments.values()))
-    }
+) -> Stored:
     is_local = profile.executable == "local"
-    return RunOpenClaw(
-        executable=profile.executable,
-        docker_cli=None if is_local else profile.docker_cli,
-        image=profile.image,
-        image_digest=digest,
+    facts: dict[str, Any] = {
+        "executable": profile.executable,
+        "docker_cli": None if is_local else profile.docker_cli,
+        "image": profile.image,
+        "image_digest": digest,
+        "network": profile.network,
+        "timeout_seconds": profile.timeout_seconds,
+        "turn_timeout_seconds": profile.turn_timeout_seconds,
+        "limits": profile.limits,
+        "assignments": {case.case_id: inputs.agents[case.case_id] for case in cases},
+    }
+    names = _agents_of(inputs, cases)
+    if isinstance(profile, CommandRunProfile):
+        agents = {name: _agent(inputs, name, versions[name]) for name in names}
+        return RunCommands(**facts, agents=agents, programs=profile.programs)
+    agents = {name: _agent(inputs, name) for name in names}
+    return RunOpenClaw(**facts, agents=agents, version=next(iter(versions.values())))
+
+
+def _agent(inputs: RunInputs, agent_id: str, version: str | None = None) -> RunAgent:
+    loaded = inputs.loaded_agents[agent_id]
+    return RunAgent(
+        fingerprint=inputs.agent_fingerprints[agent_id],
+        files={one.relative_path: one.sha256 for one in loaded.workspace},
+        program={one.relative_path: one.sha256 for one in loaded.program},
         version=version,
-        network=profile.network,
-        timeout_seconds=profile.timeout_seconds,
-        turn_timeout_seconds=profile.turn_timeout_seconds,
-        limits=profile.limits,
-        agents=agents,
-        assignments=assignments,
     )
 
 
 def agents_of(inputs: RunInputs) -> RunAgents:
     """Return what the agents of a new run are given."""
-    if inputs.openclaw is None:
-        return RunAgents()
-    needed = {name: inputs.loaded_agents[name] for name in inputs.openclaw.agents}
-    return RunAgents(inputs.openclaw, needed)
+    blocks = {name: one for name in AGENT_BLOCKS if (one := getattr(inputs, name)) is not None}
+    needed = {name: inputs.loaded_agents[name] for one in blocks.values() for name in one.agents}
+    return RunAgents(blocks, needed)
 
 
-def stored_agents(
-    stored: RunOpenClaw | None, run_dir: Path, project: Path | None, again: str
-) -> RunAgents:
+def stored_agents(config: RunConfig, run_dir: Path, project: Path | None, again: str) -> RunAgents:
     """Return the agents of a run that goes on, once they are known to be the same here.
 
     Raises:
-        NotResumable: an agent, the image or openclaw itself is another one by now.
+        NotResumable: an agent, its image or its program is another one by now.
         ConfigError: no agent runs here any more.
     """
-    if stored is None:
-        return RunAgents()
+    blocks = {name: one for name in AGENT_BLOCKS if (one := getattr(config, name)) is not None}
     loaded: dict[str, LoadedAgent] = {}
     changed = []
-    for agent_id, one in stored.agents.items():
-        if project is None:
-            raise NotResumable(run_dir, "its agents lie in a project, and its suite is in none")
-        loaded[agent_id] = load_agent(agent_id, project)
-        if agent_fingerprint(loaded[agent_id]) != one.fingerprint:
-            changed.append(f"agent `{agent_id}`")
-    try:
-        version, digest = asyncio.run(_looked_at(profile_of(stored)))
-    except SandboxError as exc:
-        raise ConfigError([Problem(None, str(exc), OPENCLAW, advice=exc.advice)]) from exc
-    if version != stored.version:
-        changed.append(f"openclaw ({stored.version}, now {version})")
-    if digest != stored.image_digest:
-        changed.append(f"image {stored.image} ({stored.image_digest}, now {digest})")
+    for block, stored in blocks.items():
+        for agent_id, one in stored.agents.items():
+            if project is None:
+                why = "its agents lie in a project, and its suite is in none"
+                raise NotResumable(run_dir, why)
+            loaded[agent_id] = load_agent(agent_id, project)
+            if agent_fingerprint(loaded[agent_id]) != one.fingerprint:
+                changed.append(f"agent `{agent_id}`")
+        changed += _changed(block, stored, loaded)
     if changed:
         why = (
             f"{', '.join(changed)} changed since it was planned; "
             f"`{again}` starts a new run and takes over what is still the same"
         )
         raise NotResumable(run_dir, why)
-    return RunAgents(stored, loaded)
+    return RunAgents(blocks, loaded)
 
 
-def profile_of(stored: RunOpenClaw) -> OpenClawRunProfile:
+def _changed(block: str, stored: Stored, loaded: Mapping[str, LoadedAgent]) -> Iterator[str]:
+    """Yield what runs otherwise here than it did; raises ConfigError."""
+    mine = {agent_id: loaded[agent_id] for agent_id in stored.agents}
+    try:
+        versions, digest = asyncio.run(_looked_at(block, profile_of(stored), mine))
+    except SandboxError as exc:
+        raise ConfigError([Problem(None, str(exc), block, advice=exc.advice)]) from exc
+    told = set()
+    for agent_id, version in versions.items():
+        before = stored.version_of(agent_id)
+        name = "openclaw" if isinstance(stored, RunOpenClaw) else f"program of agent `{agent_id}`"
+        if version != before and name not in told:
+            told.add(name)
+            yield f"{name} ({before}, now {version})"
+    if digest != stored.image_digest:
+        yield f"image {stored.image} ({stored.image_digest}, now {digest})"
+
+
+def profile_of(stored: Stored) -> AgentRunProfile:
     """Return the block of a run profile that a run's agents were started by."""
-    return OpenClawRunProfile(
-        agent_id=next(iter(stored.agents)),
-        executable=stored.executable,
-        image=stored.image,
-        timeout_seconds=stored.timeout_seconds,
-        turn_timeout_seconds=stored.turn_timeout_seconds,
-        docker_cli="podman" if stored.docker_cli == "podman" else "docker",
-        network=stored.network,
-        limits=stored.limits,
-    )
+    facts: dict[str, Any] = {
+        "agent_id": next(iter(stored.agents)),
+        "executable": stored.executable,
+        "image": stored.image,
+        "timeout_seconds": stored.timeout_seconds,
+        "turn_timeout_seconds": stored.turn_timeout_seconds,
+        "docker_cli": "podman" if stored.docker_cli == "podman" else "docker",
+        "network": stored.network,
+        "limits": stored.limits,
+    }
+    if isinstance(stored, RunCommands):
+        return CommandRunProfile(**facts, programs=stored.programs)
+    return AgentRunProfile(**facts)
 
 
 @asynccontextmanager
@@ -170,47 +199,52 @@ async def opened_agents(
     Raises:
         ConfigError: what was there a moment ago no longer starts.
     """
-    if agents.openclaw is None:
+    async with AsyncExitStack() as stack:
+        for block, stored in agents.blocks.items():
+            loaded = {agent_id: agents.loaded[agent_id] for agent_id in stored.agents}
+            try:
+                place = await _place(
+                    block,
+                    profile_of(stored),
+                    agents=loaded,
+                    assignments=stored.assignments,
+                    versions={name: stored.version_of(name) for name in loaded},
+                    folder=run_dir / AGENTS,
+                )
+            except SandboxError as exc:
+                raise ConfigError([Problem(None, str(exc), block, advice=exc.advice)]) from exc
+            stack.push_async_callback(place.aclose)
+            for kind in RUNNERS:
+                if RUNNERS[kind].block == block:
+                    hosts[kind] = place
+                    stack.callback(hosts.pop, kind)
         yield
-        return
-    stored = agents.openclaw
+
+
+async def _place(block: str, profile: AgentRunProfile, **shared: object) -> AgentPlace:
+    opened: AgentPlace = await _module(block).open_place(profile, **shared)
+    return opened
+
+
+def _module(block: str) -> Any:
+    """Return the module that knows where the agents of a block run; few runs have agents."""
+    return import_module(next(RUNNERS[one].place for one in RUNNERS if RUNNERS[one].block == block))
+
+
+async def _looked_at(
+    block: str, profile: AgentRunProfile, agents: Mapping[str, LoadedAgent]
+) -> tuple[dict[str, str | None], str | None]:
+    """Return the versions of agents where they run, by agent_id, and the digest of their image."""
+    place = await _place(block, profile, agents=agents)
     try:
-        folder = run_dir / AGENTS
-        host = await _host(profile_of(stored), agents.loaded, stored, folder)
-    except SandboxError as exc:
-        raise ConfigError([Problem(None, str(exc), OPENCLAW, advice=exc.advice)]) from exc
-    hosts[OPENCLAW] = host
-    try:
-        yield
+        versions = await _module(block).ask_versions(place)
+        return versions, place.image_digest
     finally:
-        del hosts[OPENCLAW]
-        await host.aclose()
+        await place.aclose()
 
 
-async def _host(
-    profile: OpenClawRunProfile,
-    loaded: Mapping[str, LoadedAgent],
-    stored: RunOpenClaw | None = None,
-    folder: Path | None = None,
-) -> OpenClawHost:
-    from collect.runners.openclaw.host import OpenClawHost  # noqa: PLC0415 - few runs have agents
-
-    assignments = {} if stored is None else stored.assignments
-    version = "" if stored is None else stored.version
-    return await OpenClawHost.open(profile, loaded, assignments, version, folder)
-
-
-async def _looked_at(profile: OpenClawRunProfile) -> tuple[str, str | None]:
-    """Return the version of openclaw where it runs, and the digest of its image."""
-    host = await _host(profile, {})
-    try:
-        return await host.ask_version(), host.image_digest
-    finally:
-        await host.aclose()
-
-
-def _is_asked(case: LoadedCase) -> bool:
-    return case.unavailable is None and case.runner_type == OPENCLAW
+def _is_asked(case: LoadedCase, block: str) -> bool:
+    return case.unavailable is None and RUNNERS[case.runner_type].block == block
 
 
 def _named(cases: list[LoadedCase]) -> str:

@@ -239,6 +239,7 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
         skip_unevaluable=inputs.skip_unevaluable,
         sandbox=inputs.sandbox,
         openclaw=inputs.openclaw,
+        agent=inputs.agent,
         evaluation=spec.evaluation,
         keep_workspaces=spec.keep_workspaces,
         workspaces_mb=spec.workspaces_mb,

@@ -151,7 +151,7 @@ def _spec_of(
             why = f"request option `{option}` of model `{model.model_id}` {reason}"
             raise NotResumable(run_dir, f"{why}; take it out and start a new run")
     tools = _tools_of(run_dir, config, request, cases)
-    agents = stored_agents(config.openclaw, run_dir, project_of(Path(config.suite_path)), again)
+    agents = stored_agents(config, run_dir, project_of(Path(config.suite_path)), again)
     _require_evaluation(run_dir, config, cases, is_unsafe=request.unsafe_no_sandbox)
     verify_stored(run_dir, models, cases, tools.fingerprint, again)
     with (run_dir / "plan.jsonl").open("rb") as plan:

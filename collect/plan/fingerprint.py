@@ -18,11 +18,19 @@ from pydantic import JsonValue
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.config.models import ROUTING_OPTIONS
 from collect.config.resolved import NO_CONTEXT, as_json
+from collect.config.runners import RUNNERS
 from collect.config.tools import TOOLS, needs_sandbox
 from schemas.base import Record
 from schemas.config.case import CaseContext
+from schemas.config.run_profile import AgentRunProfile
 from schemas.config.tools import WebSearchSettings
-from schemas.run.config import PART_DIGITS, FingerprintParts, RunSandbox
+from schemas.run.config import (
+    PART_DIGITS,
+    FingerprintParts,
+    RunCommands,
+    RunOpenClaw,
+    RunSandbox,
+)
 
 SAMPLING = ("temperature", "top_p", "max_tokens")
 """Settings that change an answer; the seed enters as the one that is really sent."""
@@ -159,18 +167,20 @@ def tools_part(
 
 
 def image_part(inputs: RunInputs, case: LoadedCase) -> str | None:
-    """Return the hash of where an openclaw case runs: version, image, network, limits."""
-    block, found = inputs.profile.openclaw, inputs.openclaw
-    if case.runner_type != "openclaw" or block is None:
+    """Return the hash of where a case of an agent runs: version, image, network, limits."""
+    name = RUNNERS[case.runner_type].block
+    block: AgentRunProfile | None = getattr(inputs.profile, name) if name else None
+    if block is None:
         return None
+    found: RunOpenClaw | RunCommands | None = getattr(inputs, name)
     facts = block.model_dump(mode="json", include={"executable", "network", "limits"})
     facts["image"] = block.image if found is None else found.image_digest
-    facts["version"] = None if found is None else found.version
+    facts["version"] = None if found is None else found.version_of(inputs.agents[case.case_id])
     return digest(facts)
 
 
 def agent_part(inputs: RunInputs, case: LoadedCase) -> str | None:
-    """Return the fingerprint of the agent an openclaw case runs with."""
+    """Return the fingerprint of the agent that a case runs with."""
     agent_id = inputs.agents.get(case.case_id)
     return None if agent_id is None else inputs.agent_fingerprints.get(agent_id)
 

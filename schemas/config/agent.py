@@ -1,12 +1,13 @@
-"""An OpenClaw agent: `agent.yaml`, beside the `workspace/` it starts in."""
+"""An agent: `agent.yaml`, beside the `workspace/` it starts in."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from schemas.base import Metadata, NonEmpty, OpenRecord, Record, SchemaVersion, Slug, require
+from schemas.config.command_agent import CommandAgent
 
 MODEL_KEYS = frozenset({"default_model", "model", "model_id", "primary_model", "requested_model"})
 """The suite names the model; an agent that names one would run another than is reported."""
@@ -77,4 +78,18 @@ class Agent(Record):
     description: str | None = None
     tags: tuple[NonEmpty, ...] = ()
     openclaw: OpenClawFragments = Field(default_factory=OpenClawFragments)
+    command: CommandAgent | None = Field(
+        default=None, description="A program by configuration; null: an OpenClaw agent."
+    )
     metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Agent:
+        is_both = self.command is not None and "openclaw" in self.model_fields_set
+        require(not is_both, "`openclaw` and `command` are two kinds of agents: write one of them")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The runner that runs it, as a case names it."""
+        return "openclaw" if self.command is None else "command"

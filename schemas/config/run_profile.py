@@ -113,18 +113,18 @@ DEFAULT_AGENT_LIMITS = SandboxLimits(
 AgentNetwork = Literal["endpoint", "bridge", "host"]
 
 
-class OpenClawRunProfile(Record):
-    """Where and how long openclaw cases run."""
+class AgentRunProfile(Record):
+    """Where and how long agents run."""
 
     agent_id: Slug = Field(description="The folder below configs/agents.")
     executable: Literal["container", "local"] = Field(
         default="container",
-        description="`local`: the installed command `openclaw`, locked in by bwrap.",
+        description="`local`: what is installed here, locked in by bwrap.",
     )
     image: Annotated[str, Field(pattern=IMAGE_PATTERN)] | None = Field(
         default=None,
-        description="OCI image that holds the openclaw CLI, by digest or by a tag other than "
-        "`latest`; it is here before the run begins.",
+        description="OCI image that holds the agent, by digest or by a tag other than `latest`; "
+        "it is here before the run begins.",
     )
     timeout_seconds: Annotated[int, Field(ge=1), Unit("s")] = Field(
         description="Wall clock of all turns of a trial together."
@@ -144,7 +144,7 @@ class OpenClawRunProfile(Record):
     )
 
     @model_validator(mode="after")
-    def _is_runnable(self) -> OpenClawRunProfile:
+    def _is_runnable(self) -> AgentRunProfile:
         is_local = self.executable == "local"
         require(is_local or self.image is not None, "needs an `image`, or `executable: local`")
         require(not is_local or self.image is None, "`image` is not for `executable: local`")
@@ -157,6 +157,22 @@ class OpenClawRunProfile(Record):
         return self
 
 
+class CommandRunProfile(AgentRunProfile):
+    """Where and how long agents by configuration run."""
+
+    programs: tuple[Annotated[str, Field(pattern=r"^[/~]")], ...] = Field(
+        default=(),
+        description="With `executable: local`: files and folders of this machine, beside /usr, "
+        "that an agent finds at the same place, read-only, and on its PATH.",
+    )
+
+    @model_validator(mode="after")
+    def _has_programs(self) -> CommandRunProfile:
+        is_local = self.executable == "local"
+        require(is_local or not self.programs, "`programs` is for `executable: local`")
+        return self
+
+
 class RunProfile(Record):
     """One `configs/run_profiles/<run_profile_id>.yaml`."""
 
@@ -166,8 +182,11 @@ class RunProfile(Record):
     runner_defaults: ProfileSettings = Field(default_factory=ProfileSettings)
     model_overrides: dict[Slug, ProfileSettings] = Field(default_factory=dict)
     execution_policy: ExecutionPolicy = Field(default_factory=ExecutionPolicy)
-    openclaw: OpenClawRunProfile | None = Field(
+    openclaw: AgentRunProfile | None = Field(
         default=None, description="Needed by suites with openclaw cases."
+    )
+    agent: CommandRunProfile | None = Field(
+        default=None, description="Needed by suites with command cases."
     )
     sandbox: SandboxProfile = Field(
         default=DEFAULT_SANDBOX, description="Where commands of a model are locked in."

@@ -107,7 +107,7 @@ class AgentAssignment(Record):
         return self
 
 
-class SuiteOpenClawConfig(Record):
+class SuiteAgents(Record):
     """Agents of single cases; the others run with the run profile's agent."""
 
     agent_assignments: tuple[AgentAssignment, ...] = ()
@@ -121,7 +121,8 @@ class Suite(Record):
     title: NonEmpty
     models: tuple[ModelConfig, ...] = ()
     case_selection: CaseSelection = Field(default_factory=CaseSelection)
-    openclaw: SuiteOpenClawConfig | None = None
+    openclaw: SuiteAgents | None = None
+    agent: SuiteAgents | None = Field(default=None, description="Of command cases.")
     prompt_lists: tuple[NonEmpty, ...] = Field(
         default=(), description="JSON or JSONL prompt lists, relative to the suite file."
     )

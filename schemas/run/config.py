@@ -126,26 +126,51 @@ class RunSandbox(Record):
 class RunAgent(Record):
     """An agent of the run, by content."""
 
-    fingerprint: Sha256 = Field(description="Of its fragments and its workspace.")
+    fingerprint: Sha256 = Field(description="Of its configuration, its program and its workspace.")
     files: dict[str, Sha256] = Field(
         description="Every file that it begins with, by path; nothing else is inherited."
     )
+    program: dict[str, Sha256] = Field(
+        default_factory=dict, description="The same of the folder with its program."
+    )
+    version: str | None = Field(
+        default=None, description="As it says itself where it runs; null: the version of all."
+    )
 
 
-class RunOpenClaw(Record):
-    """How the openclaw cases of a run are run; part of their fingerprint."""
+class RunAgentPlace(Record):
+    """Where and how agents run; part of the fingerprint of their cases."""
 
     executable: Literal["container", "local"]
     docker_cli: str | None = Field(description="Null: no container.")
     image: str | None
     image_digest: str | None
-    version: str = Field(description="Of the agent, as it says itself where it runs.")
     network: AgentNetwork
     timeout_seconds: Positive
     turn_timeout_seconds: Positive | None
     limits: SandboxLimits
     agents: dict[Slug, RunAgent] = Field(description="By agent_id.")
     assignments: dict[Slug, Slug] = Field(description="case_id to agent_id.")
+
+
+class RunOpenClaw(RunAgentPlace):
+    """How the openclaw cases of a run are run."""
+
+    version: str = Field(description="Of openclaw, as it says itself where it runs.")
+
+    def version_of(self, agent_id: str) -> str | None:  # noqa: ARG002
+        """Return the version of an agent, as it says itself."""
+        return self.version
+
+
+class RunCommands(RunAgentPlace):
+    """How the command cases of a run are run."""
+
+    programs: tuple[str, ...] = Field(description="Of this machine, that are seen inside.")
+
+    def version_of(self, agent_id: str) -> str | None:
+        """Return the version of an agent, as it says itself; None: it does not."""
+        return self.agents[agent_id].version
 
 
 class RunEvaluation(Record):
@@ -208,6 +233,9 @@ class RunConfig(Record):
     )
     openclaw: RunOpenClaw | None = Field(
         default=None, description="Null: no case runs with openclaw."
+    )
+    agent: RunCommands | None = Field(
+        default=None, description="Null: no case runs with an agent by configuration."
     )
     evaluation: RunEvaluation | None = Field(
         default=None, description="Null: no evaluation profile was named."

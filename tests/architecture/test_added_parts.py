@@ -354,8 +354,8 @@ def test_a_case_of_a_runner_that_is_not_there_is_refused(collect, mixed, tmp_pat
         done = collect(*words)
         assert done.returncode == 2
         assert (
-            "`runner.type`: unknown value; found `crow`; allowed: llm_probe, openclaw or crew; "
-            "did you mean `crew`?" in done.stderr + done.stdout
+            "`runner.type`: unknown value; found `crow`; allowed: llm_probe, openclaw, command or "
+            "crew; did you mean `crew`?" in done.stderr + done.stdout
         )
     assert not (tmp_path / "runs").exists()
 

@@ -69,7 +69,8 @@ class AgentBench:
         given |= {"messages": list(messages)} if messages else {}
         self.write(f"configs/cases/{case_id}/test.yaml", {
             "schema_version": 1, "case_id": case_id, "title": case_id,
-            "runner": {"type": "openclaw"}, "input": given | fields.pop("input", {}),
+            "runner": fields.pop("runner", {"type": "openclaw"}),
+            "input": given | fields.pop("input", {}),
             "deterministic_checks": [
                 {"check_id": f"c{number}", "declarative": check}
                 for number, check in enumerate(checks)

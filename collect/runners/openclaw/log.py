@@ -17,7 +17,7 @@ from collect.runners.agents.log import (
     milliseconds,
     string,
 )
-from collect.runners.openclaw.session import Line, Session, Sessions
+from collect.runners.openclaw.session import Line, Session, Sessions, read_lines
 
 COPIED_MS = 1_000
 """A message so much older than its session was taken over from another one."""
@@ -41,6 +41,22 @@ def log_of(sessions: Sessions) -> AgentLog:
             paths[session.session_id] = f"{paths.get(session.parent, MAIN)}/{session.session_id}"
         found.append(Trajectory(paths[session.session_id], list(_entries(session))))
     return AgentLog(tuple(found), sessions.notes)
+
+
+def read(files: Mapping[str, bytes]) -> AgentLog:
+    """Return what session files say, as a trace format.
+
+    Args:
+        files: contents by name; the first is the agent's own session, the others it has started.
+    """
+    found: list[Session] = []
+    notes: list[str] = []
+    for name, raw in files.items():
+        own = name.rpartition("/")[2].removesuffix(".jsonl")
+        parent = found[0].session_id if found else None
+        found.append(Session(own, parent, read_lines(raw, name, notes), name))
+    main = found[0] if found else None
+    return log_of(Sessions(main, tuple(found[1:]), "jsonl", tuple(notes)))
 
 
 def _entries(session: Session) -> Iterator[Entry]:

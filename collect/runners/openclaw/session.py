@@ -130,8 +130,12 @@ def _from_lines(
         return None
     if not reading.takes(len(raw)):
         return None
-    lines = tuple(_objects(raw.splitlines(), name, reading.notes))
-    return Session(session_id, parent, lines, name)
+    return Session(session_id, parent, read_lines(raw, name, reading.notes), name)
+
+
+def read_lines(raw: bytes, name: str, notes: list[str]) -> tuple[Line, ...]:
+    """Return the lines of a session file that are objects, and note what is passed over."""
+    return tuple(_objects(raw.splitlines(), name, notes))
 
 
 def _objects(raws: Iterable[bytes], name: str, notes: list[str]) -> Iterator[Line]:

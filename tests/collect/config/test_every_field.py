@@ -326,23 +326,56 @@ PROVED = {
     "RunnerConfig.type":
         "end_to_end/openclaw/test_agent_trials.py::test_a_single_turn_is_answered",
     **{
-        f"OpenClawRunProfile.{name}":
+        f"AgentRunProfile.{name}":
             "end_to_end/openclaw/test_agent_trials.py::"
             "test_what_the_agent_was_and_how_it_ran_is_on_record"
         for name in ("image", "docker_cli")
     },
-    "OpenClawRunProfile.agent_id":
+    "AgentRunProfile.agent_id":
         "collect/runners/openclaw/test_openclaw_config.py::test_agents_are_assigned_by_case",
-    "OpenClawRunProfile.timeout_seconds":
+    "AgentRunProfile.timeout_seconds":
         "end_to_end/openclaw/test_agent_trials.py::"
         "test_a_time_out_that_did_the_work_has_passed_and_one_that_did_not_has_failed",
-    "OpenClawRunProfile.turn_timeout_seconds":
+    "AgentRunProfile.turn_timeout_seconds":
         "end_to_end/openclaw/test_agent_trouble.py::test_a_turn_has_its_own_limit",
-    "OpenClawRunProfile.network":
+    "AgentRunProfile.network":
         "end_to_end/openclaw/test_agent_places.py::"
         "test_a_network_is_there_where_the_profile_says_so",
-    "OpenClawRunProfile.executable":
+    "AgentRunProfile.executable":
         "end_to_end/openclaw/test_agent_places.py::test_the_installed_command_is_locked_in",
+    **{
+        f"{record}.{name}": f"end_to_end/command/test_command_trials.py::{test}"
+        for record, names, test in (
+            ("CommandAgent", ("argv", "version"), "test_what_ran_is_on_record"),
+            ("CommandAgent", ("next_argv",), "test_turns_share_a_home_and_a_workspace"),
+            ("CommandAgent", ("prompt",), "test_a_prompt_may_be_a_file_or_a_word"),
+            ("CommandAgent", ("environment",), "test_a_single_turn_is_answered"),
+            ("CommandAgent", ("files",), "test_a_home_begins_with_the_files_of_the_configuration"),
+            ("CommandAgent", ("exit_codes",),
+             "test_an_exit_code_means_what_the_configuration_says"),
+            ("AnswerSource", ("source", "path"), "test_an_answer_may_be_a_file_or_a_value"),
+            ("AgentLogs", ("format", "paths"), "test_a_log_becomes_steps"),
+            ("DeclaredUsage", ("input_tokens", "output_tokens", "cached_input_tokens", "counts",
+                               "cached"), "test_tokens_that_an_agent_tells_of_itself"),
+            ("CommandRunProfile", ("agent_id", "executable", "programs", "limits"),
+             "test_what_ran_is_on_record"),
+            ("CommandRunProfile", ("timeout_seconds",),
+             "test_a_time_out_is_decided_by_what_was_done"),
+            ("CommandRunProfile", ("network",),
+             "test_the_network_of_the_host_is_there_where_the_profile_says_so"),
+        )
+        for name in names
+    },
+    **{
+        f"DeclaredUsage.{name}":
+            "collect/runners/command/test_reading.py::test_every_count_is_read_where_it_stands"
+        for name in ("source", "path", "cache_write_tokens", "reasoning_tokens", "cost_usd")
+    },
+    **{
+        f"CommandRunProfile.{name}":
+            "end_to_end/command/test_command_places.py::test_an_image_is_run_as_well"
+        for name in ("image", "docker_cli", "turn_timeout_seconds")
+    },
     "Thresholds.ratio_margin":
         "analyze/comparison/test_compared_independently.py::"
         "test_a_comparison_is_what_plain_counting_of_the_lines_comes_to",

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.config.agent import Agent
 from schemas.config.case import Case
+from schemas.config.command_agent import CommandAgent
 from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
@@ -96,6 +97,7 @@ WHOLE = {
         ],
         "case_selection": SELECTION,
         "openclaw": {"agent_assignments": [{"agent_id": "a", "case_selection": SELECTION}]},
+        "agent": {"agent_assignments": [{"agent_id": "b", "case_selection": SELECTION}]},
         "prompt_lists": ["a.json"],
         "metadata": {},
     },
@@ -122,6 +124,7 @@ WHOLE = {
             "stop_on_runner_error": True,
         },
         "openclaw": {"agent_id": "a", "image": "i:1", "timeout_seconds": 9, "docker_cli": "podman"},
+        "agent": {"agent_id": "b", "executable": "local", "timeout_seconds": 9, "programs": ["/a"]},
         "sandbox": {
             "backend": "podman",
             "image": "registry.example/tools:1",
@@ -171,6 +174,29 @@ WHOLE = {
         },
         "metadata": {},
     },
+    CommandAgent: {
+        "argv": ["a", "{prompt}"],
+        "next_argv": ["a", "on", "{prompt}"],
+        "prompt": "argument",
+        "environment": {"KEY": "{api_key}"},
+        "files": {".a/config": "x"},
+        "version": ["a", "--version"],
+        "answer": {"source": "json", "path": "a.b"},
+        "exit_codes": {"3": "limit"},
+        "usage": {
+            "source": "file",
+            "path": "u.json",
+            "input_tokens": "i",
+            "output_tokens": "o",
+            "cached_input_tokens": "c",
+            "cache_write_tokens": "w",
+            "reasoning_tokens": "r",
+            "cost_usd": "u",
+            "counts": "delta",
+            "cached": "inside",
+        },
+        "logs": {"format": "plain", "paths": ["stdout"]},
+    },
 }
 
 
@@ -202,7 +228,7 @@ def replaced(data, key, value):
 def test_the_examples_are_whole_and_right(tmp_path):
     for model, data in WHOLE.items():
         assert parse(model, Source(tmp_path, data, ""))
-        assert set(model.model_fields) - set(data) <= {"judge_system_prompt_path"}, model
+        assert set(model.model_fields) - set(data) <= {"judge_system_prompt_path", "command"}, model
 
 
 @pytest.mark.parametrize(
@@ -227,7 +253,7 @@ def test_a_wrong_type_is_named_by_its_field(model, key, tmp_path):
 def test_an_unknown_key_is_named_wherever_it_stands(model, tmp_path):
     free = ("metadata", "runner", "models", "request_options", "primary_params", "identity")
     free += ("agents_defaults", "agent", "judges", "anchors", "model_overrides", "model_defaults")
-    free += ("key_rules", "context")
+    free += ("key_rules", "context", "environment", "files", "exit_codes")
     for key in places(WHOLE[model]):
         if not isinstance(key[-1], str) or any(part in free for part in key):
             continue

@@ -10,8 +10,8 @@ from schemas.config.agent import Agent
 from schemas.config.case import Case, CaseInput, Message, Rubric
 from schemas.config.checks import DeterministicCheck
 from schemas.config.run_profile import (
+    AgentRunProfile,
     ExecutionPolicy,
-    OpenClawRunProfile,
     RunnerSettings,
     RunProfile,
 )
@@ -40,6 +40,8 @@ MODEL = {"model_id": "m", "provider": "ollama_openai", "base_url": "http://127.0
 SETTINGS = {"temperature": 0.5, "top_p": 0.5, "max_tokens": 5, "seed": 5}
 OPENCLAW = {"agent_id": "one", "image": "i:1", "timeout_seconds": 60}
 
+COMMAND = {"argv": ["a"], "prompt": "stdin"}
+
 
 class World:
     """A project with one case, one model and two agents, in which one thing can change."""
@@ -50,6 +52,7 @@ class World:
         self.settings, self.policy = dict(SETTINGS), {}
         self.override, self.openclaw, self.suite = {}, dict(OPENCLAW), {}
         self.agent = {"openclaw": {"agent": {"id": "a"}}}
+        self.command, self.program = {}, "1"
         self.attachment, self.workspace = "1", "1"
 
     def parts(self):
@@ -60,12 +63,14 @@ class World:
             base = {"schema_version": 1, "agent_id": name, "title": "A"}
             p.write(f"configs/agents/{name}/agent.yaml", base | self.agent)
             p.write(f"configs/agents/{name}/workspace/AGENTS.md", f"{self.workspace} {name}")
+            p.write(f"configs/agents/{name}/program/run.sh", self.program)
         p.suite(**({"models": [self.model]} | self.suite))
         p.profile(
             runner_defaults=self.settings,
             model_overrides=self.override,
             execution_policy=self.policy,
             openclaw=self.openclaw,
+            **({"agent": self.command} if self.command else {}),
         )
         first, *_ = make_plan(load_inputs("s", "p", working_dir=p.root), "r")
         return first.fingerprint_parts.model_dump() | {"whole": first.run_fingerprint}
@@ -81,6 +86,11 @@ class World:
 
     def openclaw_case(self):
         self.case["runner"] = {"type": "openclaw"}
+
+    def command_case(self):
+        self.case["runner"] = {"type": "command"}
+        self.command = {"agent_id": "one", "image": "i:1", "timeout_seconds": 60}
+        self.agent = {"command": COMMAND}
 
     def tool_case(self):
         self.case["input"] = self.case["input"] | {"context": tools("exec_shell")}
@@ -217,15 +227,15 @@ WITH_EMBEDDED = {
 """What a file holds is `model_build`, which a run adds; its name is what is asked for."""
 
 WITH_OPENCLAW = {
-    "OpenClawRunProfile.image": (put("openclaw", image="i:2"), {"image"}),
-    "OpenClawRunProfile.agent_id": (put("openclaw", agent_id="two"), {"agent"}),
-    "OpenClawRunProfile.timeout_seconds": (put("openclaw", timeout_seconds=9), NOTHING),
-    "OpenClawRunProfile.turn_timeout_seconds": (
+    "AgentRunProfile.image": (put("openclaw", image="i:2"), {"image"}),
+    "AgentRunProfile.agent_id": (put("openclaw", agent_id="two"), {"agent"}),
+    "AgentRunProfile.timeout_seconds": (put("openclaw", timeout_seconds=9), NOTHING),
+    "AgentRunProfile.turn_timeout_seconds": (
         put("openclaw", turn_timeout_seconds=9), NOTHING),
-    "OpenClawRunProfile.docker_cli": (put("openclaw", docker_cli="podman"), NOTHING),
-    "OpenClawRunProfile.network": (put("openclaw", network="host"), {"image"}),
-    "OpenClawRunProfile.limits": (put("openclaw", limits={"memory_mb": 9}), {"image"}),
-    "OpenClawRunProfile.executable": (
+    "AgentRunProfile.docker_cli": (put("openclaw", docker_cli="podman"), NOTHING),
+    "AgentRunProfile.network": (put("openclaw", network="host"), {"image"}),
+    "AgentRunProfile.limits": (put("openclaw", limits={"memory_mb": 9}), {"image"}),
+    "AgentRunProfile.executable": (
         put("openclaw", executable="local", image=None), {"image"}),
     "what an agent sets its model to": (put("model", primary_params={"a": 1}), SETTINGS_ONLY),
     "Agent.openclaw": (put("agent", openclaw={"agent": {"id": "b"}}), {"agent"}),
@@ -236,6 +246,16 @@ WITH_OPENCLAW = {
     "a file of the workspace": (assign("workspace", "2"), {"agent"}),
     "CaseInput.turns": (put_input(turns=[USER]), CASE_ONLY),
     "Suite.openclaw": (put("suite", openclaw={"agent_assignments": [
+        {"agent_id": "two", "case_selection": {"include_case_ids": ["one"]}}]}), {"agent"}),
+}  # fmt: skip
+
+WITH_COMMAND = {
+    "Agent.command": (put("agent", command=COMMAND | {"argv": ["b"]}), {"agent"}),
+    "a file of the workspace": (assign("workspace", "2"), {"agent"}),
+    "a file of the program": (assign("program", "2"), {"agent"}),
+    "another agent": (put("command", agent_id="two"), {"agent"}),
+    "another image": (put("command", image="i:2"), {"image"}),
+    "Suite.agent": (put("suite", agent={"agent_assignments": [
         {"agent_id": "two", "case_selection": {"include_case_ids": ["one"]}}]}), {"agent"}),
 }  # fmt: skip
 
@@ -304,25 +324,31 @@ def test_a_field_of_an_openclaw_case(project, field):
     assert differences(project, change, World.openclaw_case) == with_whole(parts)
 
 
+@pytest.mark.parametrize("field", WITH_COMMAND)
+def test_a_field_of_a_case_of_an_agent_by_configuration(project, field):
+    change, parts = WITH_COMMAND[field]
+    assert differences(project, change, World.command_case) == with_whole(parts)
+
+
 NAMES_ONLY = {
     "Case.schema_version", "Case.case_id", "Case.input", "Message.source", "Rubric.version",
     "DeterministicCheck.python_hook", "Suite.schema_version", "Suite.suite_id", "Suite.models",
     "Suite.prompt_lists", "Agent.schema_version", "Agent.agent_id", "RunProfile.schema_version",
     "RunProfile.run_profile_id", "RunProfile.title", "RunProfile.runner_defaults",
     "RunProfile.model_overrides", "RunProfile.execution_policy", "RunProfile.openclaw",
-    "RunProfile.sandbox",
+    "RunProfile.agent", "RunProfile.sandbox",
 }  # fmt: skip
 """Ids that name the files, and fields whose own fields have rows of their own."""
 
 
 def test_no_field_is_forgotten():
     models = (Case, CaseInput, Message, DeterministicCheck, Rubric, ModelConfig, RunnerSettings,
-              ExecutionPolicy, OpenClawRunProfile, Agent, Suite, RunProfile)  # fmt: skip
+              ExecutionPolicy, AgentRunProfile, Agent, Suite, RunProfile)  # fmt: skip
     fields = {f"{model.__name__}.{name}" for model in models for name in model.model_fields}
 
     assert fields - NAMES_ONLY == {
         name
-        for name in (PLAIN | WITH_TOOLS | WITH_OPENCLAW | WITH_CLI | WITH_EMBEDDED)
+        for name in (PLAIN | WITH_TOOLS | WITH_OPENCLAW | WITH_CLI | WITH_EMBEDDED | WITH_COMMAND)
         if "." in name
     }
     assert set(FingerprintParts.model_fields) - {"harness", "model_build"} == {

@@ -86,19 +86,19 @@ def test_turns_share_a_session_and_a_workspace_and_checks_find_what_was_made(ran
 
     assert (row["passed"], row["checks_passed"], row["raw_output"]) == (True, 3, "Second")
     assert row["tool_calls"] == ["write"]
-    (last,) = [
+    last = next(
         body for body in bench.model.bodies
-        if "#turns" in json.dumps(body) and body["messages"][-1]["role"] == "user"
-        and "report.md: two" in json.dumps(body["messages"][-1])
-    ]  # fmt: skip
+        if "#turns" in json.dumps(body) and "report.md: two" in json.dumps(body)
+    )  # fmt: skip
     said = [one["content"] for one in last["messages"] if one["role"] == "assistant"]
     assert "First" in said
     first = next(one for one in last["messages"] if one["role"] == "user")
     text = first["content"] if isinstance(first["content"], str) else first["content"][0]["text"]
-    assert text.endswith(
+    asked = (
         "[1] system: Keep context.\n\n#turns [write draft.md: one] [say: First]\n\n"
         '[openclaw_hints]\n{"expected_artifact":"report.md","tone":"dry"}'
     )
+    assert asked in text, "some versions say when it was, and where they run"
     record = json.loads((bench.left("turns") / "workspace.json").read_text())
     assert {one["path"]: one["change"] for one in record["changes"]} == {
         "draft.md": "added", "report.md": "added",

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from collect.config.agents import load_agent
-from collect.runners.openclaw.command import MAX_MESSAGE_BYTES, turns_of
+from collect.runners.agents.template import make_template
+from collect.runners.agents.turns import MAX_WORD_BYTES
+from collect.runners.openclaw.command import turns_of
 from collect.runners.openclaw.config import agent_name, openclaw_config
-from collect.runners.openclaw.template import make_template
 from schemas.config.agent import placeholder
 from schemas.errors import ConfigError
 
@@ -218,4 +219,4 @@ def test_only_the_first_turn_has_what_came_before(made):
 
 
 def test_a_turn_may_be_as_long_as_a_word_on_a_command_line():
-    assert MAX_MESSAGE_BYTES < 32 * 4_096
+    assert MAX_WORD_BYTES < 32 * 4_096

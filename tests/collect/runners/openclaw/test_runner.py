@@ -12,12 +12,13 @@ import pytest
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Limiter
 from collect.plan.plan import make_plan
+from collect.runners.agents.inside import Inside
+from collect.runners.agents.place import AgentPlace
+from collect.runners.agents.template import make_template
 from collect.runners.base import RunnerContext
 from collect.runners.loop_clock import LoopClock
-from collect.runners.openclaw.command import CONFIG, STATE, Programs
-from collect.runners.openclaw.host import OpenClawHost
+from collect.runners.openclaw.command import CONFIG, STATE
 from collect.runners.openclaw.runner import OpenClaw
-from collect.runners.openclaw.template import make_template
 from collect.sandbox.base import Completed, Folders, Output, SandboxError
 from collect.workspace.record import keep_workspace
 from collect.workspace.snapshot import Budget
@@ -49,7 +50,7 @@ class Place:
             (trial / part).mkdir(parents=True)
         return Folders(trial / "workspace", trial / "home", trial / "tmp")
 
-    async def run(self, folders, command):
+    async def run(self, folders, command, serve=None):
         if "validate" in command.argv:
             self.calls["validate"] += 1
             await asyncio.sleep(0.02)
@@ -115,7 +116,7 @@ def ran(project, endpoint, tmp_path):
         project.write("configs/agents/a/workspace/SOUL.md", "x")
         project.case(**({"runner": {"type": "openclaw"}} | (case or {})))
         project.model(provider="openai_chat", base_url=endpoint.base_url, **model)
-        block = {"agent_id": "a", "executable": "local", "timeout_seconds": 20}
+        block = {"agent_id": "a", "image": "i:1", "timeout_seconds": 20}
         project.profile(openclaw=block, execution_policy={"run_repetitions": repetitions,
                                                          "max_concurrency": 8})  # fmt: skip
         inputs = project.load()
@@ -124,9 +125,9 @@ def ran(project, endpoint, tmp_path):
         run_dir = tmp_path / "run"
         run_dir.mkdir()
         loaded = inputs.loaded_agents["a"]
-        host = OpenClawHost(
-            inputs.profile.openclaw, place, Programs(), {"a": loaded}, {"one": "a"}, "2026.5.28",
-            {"a": make_template(loaded, tmp_path / "template")},
+        host = AgentPlace(
+            inputs.profile.openclaw, place, Inside(way="socket"), {"a": loaded}, {"one": "a"},
+            {"a": "2026.5.28"}, {"a": make_template(loaded, tmp_path / "template")},
         )  # fmt: skip
 
         async def trials():
@@ -408,7 +409,7 @@ def test_what_an_agent_prints_does_not_grow_by_its_depth(ran):
     def prints(place):
         run = place.run
 
-        async def printed(folders, command):
+        async def printed(folders, command, serve=None):
             completed = await run(folders, command)
             if "validate" not in command.argv:
                 (folders.tmp / "turn-1.out").write_text(

@@ -7,17 +7,18 @@ since the agent puts it in words of its own; what the agent was ended by is told
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
-from collect.providers.base import Reply, ToolCall
+from collect.providers.base import Reply, ToolCall, Usage
 from collect.runners.agents.wire import CUT_OFF, AgentWire
-from collect.runners.openclaw.command import MAX_SAID_CHARS, Printed
 from collect.runners.turns import summed
 from collect.sandbox.base import Completed, Folders
+from schemas.config.command_agent import Meaning
 
 LIMITS = {
     "time": "timeout",
@@ -28,22 +29,55 @@ LIMITS = {
 }
 """What ended an agent, as the sandbox says it, to the failure that it is."""
 
+OF_MEANING = {
+    "limit": "limit_exceeded",
+    "agent_error": "agent_error",
+    "infrastructure": "cli_error",
+}
+"""What an exit code means, as its agent's configuration says, to the failure that it is."""
+
+MAX_SAID_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What an invocation said."""
+
+    text: str = ""
+    """The agent's answer; empty: none."""
+    problem: str = ""
+    """What went wrong in its own words."""
+    out: str = ""
+    err: str = ""
+    payload: Mapping[str, Any] | None = None
+    """The JSON object that it printed, in place of `out`."""
+    meaning: Meaning | None = None
+    """Of its exit code, where somebody has said so."""
+
 
 @dataclass
 class Attempt:
     """One try at a trial, as far as it came."""
 
+    program: str
+    """What runs, for messages."""
     wire: AgentWire
     folders: Folders
     agent_id: str
     session_id: str
     door: Path
     """Folder of the socket by which the agent asks its model."""
-    port: int = 0
-    """On which the agent asks the model, inside."""
+    address: str = ""
+    """Where the agent asks the model, inside."""
     config: dict[str, Any] = field(default_factory=dict)
+    """What it was given to read."""
     turns: list[dict[str, JsonValue]] = field(default_factory=list)
     """What each invocation printed, and how it ended."""
+    usage_texts: list[str] = field(default_factory=list)
+    """What stood after each turn where the agent tells its tokens."""
+    usage: Usage | None = None
+    """That the agent tells of itself; None: it does not."""
+    cost_usd: float | None = None
     text: str = ""
     turns_completed: int = 0
     ended_by: str = "exit"
@@ -85,14 +119,14 @@ class Attempt:
         )
 
     def note_turn(
-        self, began_ms: int, completed: Completed, printed: Printed, seconds: float
+        self, began_ms: int, completed: Completed, said: TurnResult, seconds: float
     ) -> None:
         """Take in how an invocation ended.
 
         Args:
             began_ms: when, in ms since the epoch.
             completed: what the sandbox says.
-            printed: what openclaw has printed.
+            said: what the agent has said.
             seconds: that it had.
         """
         self.turns.append(
@@ -106,40 +140,42 @@ class Attempt:
                 "returncode": completed.exit_code,
                 "timed_out": completed.ended_by == "time",
                 "ended_by": completed.ended_by,
-                "stdout": "" if printed.payload is not None else printed.out,
-                "stderr": printed.err,
-                "payload": None if printed.payload is None else dict(printed.payload),
+                "stdout": "" if said.payload is not None else said.out,
+                "stderr": said.err,
+                "payload": None if said.payload is None else dict(said.payload),
             }
         )
         if completed.ended_by in LIMITS:
-            self.ended_by = completed.ended_by
-            code = "agent_timeout" if completed.ended_by == "time" else completed.ended_by
-            what = (
-                f"no end within {seconds:.0f} s"
-                if completed.ended_by == "time"
-                else (f"the limit of {completed.ended_by} was reached")
-            )
-            self.fail(LIMITS[completed.ended_by], f"turn {len(self.turns)}: {what}", code)
-            return
-        if (broken := self._broken_wire()) is not None:
+            self._limited(completed.ended_by, seconds)
+        elif (broken := self._broken_wire()) is not None:
             self.ended_by = "error"
             self.failure = broken
-            return
-        if completed.exit_code != 0:
-            self.ended_by = "error"
-            said = printed.problem or completed.stderr.data.decode("utf-8", "replace").strip()
-            ended = (
-                f"signal {completed.signal}"
-                if completed.exit_code is None
-                else (f"exit code {completed.exit_code}")
-            )
-            what = f"openclaw ended with {ended}: {said or 'without a word'}"
-            # one that had begun its work may have ended itself: what it has left decides
-            failure_type = "agent_error" if self.was_answered else "cli_error"
-            self.fail(failure_type, what[:MAX_SAID_CHARS], f"exit_{completed.exit_code}")
-            return
-        self.turns_completed += 1
-        self.text = printed.text
+        elif said.meaning == "done" or (said.meaning is None and completed.exit_code == 0):
+            self.turns_completed += 1
+            self.text = said.text
+        else:
+            self._failed(completed, said)
+
+    def _limited(self, limit: str, seconds: float) -> None:
+        self.ended_by = limit
+        is_late = limit == "time"
+        what = f"no end within {seconds:.0f} s" if is_late else f"the limit of {limit} was reached"
+        code = "agent_timeout" if is_late else limit
+        self.fail(LIMITS[limit], f"turn {len(self.turns)}: {what}", code)
+
+    def _failed(self, completed: Completed, said: TurnResult) -> None:
+        """Note an end that is none of an agent that did its work."""
+        self.ended_by = "error"
+        words = said.problem or completed.stderr.data.decode("utf-8", "replace").strip()
+        is_signal = completed.exit_code is None
+        ended = f"signal {completed.signal}" if is_signal else f"exit code {completed.exit_code}"
+        what = f"{self.program} ended with {ended}: {words or 'without a word'}"
+        # one that had begun its work may have ended itself: what it has left decides
+        failure_type = "agent_error" if self.was_answered else "cli_error"
+        if said.meaning is not None:
+            failure_type = OF_MEANING[said.meaning]
+            self.text = said.text
+        self.fail(failure_type, what[:MAX_SAID_CHARS], f"exit_{completed.exit_code}")
 
     def _broken_wire(self) -> Reply | None:
         """Return the last answer of the server, where that failed for no fault of the model's."""
@@ -150,10 +186,16 @@ class Attempt:
         is_ours = failure is None or failure.cause == "model" or reply.error_code == CUT_OFF
         return None if is_ours else reply
 
+    def _declared(self) -> Reply:
+        """Return what is known of a trial without a request by the door."""
+        if self.usage is None:
+            return Reply(accepted=False)
+        return Reply(usage=self.usage, cost_usd=self.cost_usd, accepted=True)
+
     def outcome(self) -> Reply:
         """Return what came of the trial: the last text, with the numbers of the wire."""
         replies = [call.reply for call in self.wire.calls]
-        whole = summed(replies) if replies else Reply(accepted=False)
+        whole = summed(replies) if replies else self._declared()
         text = self.text or next((one.text for one in reversed(replies) if one.text.strip()), "")
         calls = tuple(
             ToolCall(call.call_id, call.name, call.arguments)

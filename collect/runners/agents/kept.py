@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import ascii_letters, digits
 from typing import Any, NamedTuple
 
 import orjson
 
+from collect.runners.agents.attempt import Attempt
 from collect.runners.atif import trajectory_of
-from collect.runners.openclaw.attempt import Attempt
-from collect.runners.openclaw.session import Sessions, raw_lines
 from collect.runners.trace import TraceObject
 from schemas.redact import redact, redact_json
 
@@ -26,46 +25,48 @@ SAFE = frozenset(f"{ascii_letters}{digits}-._")
 """Each a byte of a file's name."""
 
 MAX_LOG_BYTES = 4_000_000
-"""Of what openclaw printed on standard error; its end says more."""
+"""Of what it printed on standard error; its end says more."""
 
 
 class Ran(NamedTuple):
     """What ran."""
 
+    name: str
     version: str
-    """Of openclaw."""
     model: str
     """As it was asked for."""
 
 
 def keep_agent_files(
-    target: Path, attempt: Attempt, sessions: Sessions, trace: Sequence[TraceObject], ran: Ran
+    target: Path,
+    attempt: Attempt,
+    files: Mapping[str, bytes],
+    trace: Sequence[TraceObject],
+    ran: Ran,
 ) -> None:
     """Write what is kept of an agent, without secrets.
 
-    `openclaw.json` as it was given, `session.jsonl` in one form whatever the version stores,
-    `raw_session_trace.json` with the payload of every turn, `openclaw.log`, and `trajectory.json`
-    in ATIF.
+    Its own files as they are given, `raw_session_trace.json` with what every turn printed, a log of
+    standard error, and `trajectory.json` in ATIF.
 
     Raises:
         OSError: the disk is full.
     """
     folder = target / AGENT_FOLDER
     folder.mkdir(parents=True)
-    _write_json(folder / "openclaw.json", _without(attempt.config, attempt.wire.password))
+    if attempt.config:
+        name = f"{ran.name}.json"
+        _write_json(folder / _safe(name), _without(attempt.config, attempt.wire.password))
     turns = {"session_id": attempt.session_id, "turns": attempt.turns}
     _write_json(folder / "raw_session_trace.json", turns)
     log = "".join(str(turn["stderr"]) for turn in attempt.turns)[-MAX_LOG_BYTES:]
-    (folder / "openclaw.log").write_text(redact(log), encoding="utf-8")
-    for session in (*([sessions.main] if sessions.main else ()), *sessions.others):
-        name = (
-            "session.jsonl" if session is sessions.main else f"session-{session.session_id}.jsonl"
-        )
-        raw = raw_lines(session).decode("utf-8", "replace")
-        (folder / _safe(name)).write_text(redact(raw), encoding="utf-8")
+    (folder / _safe(f"{ran.name}.log")).write_text(redact(log), encoding="utf-8")
+    for name, raw in files.items():
+        text = redact(raw.decode("utf-8", "replace"))
+        (folder / _safe(name)).write_text(text, encoding="utf-8")
     trajectory = trajectory_of(
         trace,
-        agent_name="openclaw",
+        agent_name=ran.name,
         agent_version=ran.version,
         model_name=ran.model,
         session_id=attempt.session_id,

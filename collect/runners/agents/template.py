@@ -12,15 +12,15 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from collect.config.agents import MAX_FILE_BYTES, LoadedAgent, WorkspaceEntry
+from collect.config.agents import MAX_FILE_BYTES, PROGRAM, LoadedAgent, WorkspaceEntry
 from collect.workspace.record import Before
 from collect.workspace.snapshot import Budget, Snapshot
-from schemas.config.agent import placeholder
+from schemas.config.agent import Agent, placeholder
 from schemas.errors import ConfigError, Problem
 from schemas.io.yaml import read_bytes
 
 PROMPT_FILE = "AGENTS.md"
-"""On top of it stands the agent's prompt: openclaw.json has no key for it."""
+"""On top of it stands the prompt of an OpenClaw agent: openclaw.json has no key for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ def make_template(loaded: LoadedAgent, target: Path) -> Template:
         path = target / entry.relative_path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(_content(loaded, entry))
-    prompt = loaded.agent.openclaw.agent.get("prompt")
-    if isinstance(prompt, str):
+    if prompt := prompt_of(loaded.agent):
         path = target / PROMPT_FILE
-        path.write_text(f"{prompt.rstrip()}\n\n{path.read_text('utf-8')}", encoding="utf-8")
+        rest = f"\n\n{path.read_text('utf-8')}" if path.exists() else "\n"
+        path.write_text(f"{prompt.rstrip()}{rest}", encoding="utf-8")
     everything = Budget(size=1 << 40, files=1 << 20, file_size=1 << 40)
     listed = Snapshot(target.with_name(f"{target.name}.listed"), everything)
     listed.take(target)
@@ -72,10 +72,36 @@ def make_template(loaded: LoadedAgent, target: Path) -> Template:
     return Template(Before(listed.entries, target))
 
 
+def copy_program(loaded: LoadedAgent, target: Path) -> Path:
+    """Copy the folder with an agent's own program, and return its absolute path.
+
+    Raises:
+        ConfigError: a file is not what it was when the run was planned.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for entry in loaded.program:
+        path = target / entry.relative_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_read_again(loaded, PROGRAM, entry))
+        path.chmod(0o755)
+    return target.absolute()
+
+
+def prompt_of(agent: Agent) -> str:
+    """Return what stands on top of `AGENTS.md`; empty: nothing of its own."""
+    prompt = agent.openclaw.agent.get("prompt")
+    return prompt if isinstance(prompt, str) else ""
+
+
 def _content(loaded: LoadedAgent, entry: WorkspaceEntry) -> bytes:
     if entry.source == "placeholder":
         return placeholder(entry.relative_path).encode()
-    path = loaded.path.parent / "workspace" / entry.relative_path
+    return _read_again(loaded, "workspace", entry)
+
+
+def _read_again(loaded: LoadedAgent, folder: str, entry: WorkspaceEntry) -> bytes:
+    path = loaded.path.parent / folder / entry.relative_path
     raw = read_bytes(path, MAX_FILE_BYTES)
     if hashlib.sha256(raw).hexdigest() != entry.sha256:
         what = f"changed after the run was planned with agent `{loaded.agent.agent_id}`"

@@ -1,0 +1,1 @@
+"""Readers of agents' logs, one form each: files by name become an `AgentLog`."""

@@ -1,0 +1,149 @@
+"""Trajectories in ATIF (Agent Trajectory Interchange Format, 1.0 to 1.8) as an agent's log.
+
+A step of the agent is an answer, with its calls and their results; prompt tokens include the cached
+ones there as here. Reasoning and what the format has no place for are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from collect.runners.agents.log import (
+    MAIN,
+    AgentLog,
+    Entry,
+    LoggedCall,
+    Trajectory,
+    count,
+    exit_code,
+    json_object,
+    milliseconds,
+    string,
+)
+
+MAX_DEPTH = 8
+"""Of agents that were started by agents that were started."""
+
+OF_METRICS = {
+    "prompt_tokens": "input_tokens",
+    "cached_tokens": "cached_input_tokens",
+    "completion_tokens": "output_tokens",
+}
+
+
+def read(files: Mapping[str, bytes]) -> AgentLog:
+    """Return the trajectories of a log.
+
+    Args:
+        files: contents by name; each is one trajectory, with those that it holds.
+    """
+    found: list[Trajectory] = []
+    notes = []
+    for name, raw in files.items():
+        document = json_object(raw)
+        if document is None or not isinstance(document.get("steps"), list):
+            notes.append(f"{name} is no trajectory")
+            continue
+        path = MAIN if not found else f"{MAIN}/{_last(name)}"
+        found += _trajectories(document, path, name, 0)
+    return AgentLog(tuple(found), tuple(notes))
+
+
+def _trajectories(
+    document: Mapping[str, Any], path: str, name: str, depth: int
+) -> Iterator[Trajectory]:
+    yield Trajectory(path, list(_entries(document, name)))
+    inner = document.get("subagent_trajectories")
+    for number, one in enumerate(inner if isinstance(inner, list) else (), start=1):
+        if isinstance(one, dict) and depth < MAX_DEPTH:
+            own = string(one.get("trajectory_id")).removeprefix(f"{MAIN}/") or str(number)
+            yield from _trajectories(one, f"{path}/{own}", f"{name}:{number}", depth + 1)
+
+
+def _entries(document: Mapping[str, Any], name: str) -> Iterator[Entry]:
+    steps = document.get("steps")
+    for number, step in enumerate(steps if isinstance(steps, list) else (), start=1):
+        if not isinstance(step, dict):
+            continue
+        marks: dict[str, Any] = {
+            "source": f"{name}#{number}",
+            "at_ms": _moment(step.get("timestamp")),
+            "is_copied": step.get("is_copied_context") is True,
+        }
+        text = _text(step.get("message"))
+        if step.get("source") == "agent":
+            yield _answer(step, text, marks)
+        elif text:
+            kind = "user" if step.get("source") == "user" else "system"
+            yield Entry(kind=kind, text=text, **marks)  # type: ignore[arg-type]
+        yield from _results(step, marks)
+
+
+def _answer(step: Mapping[str, Any], text: str, marks: Mapping[str, Any]) -> Entry:
+    calls = step.get("tool_calls")
+    metrics = step.get("metrics")
+    counts = metrics if isinstance(metrics, dict) else {}
+    cost = counts.get("cost_usd")
+    is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e9
+    used = {ours: count(counts[one]) for one, ours in OF_METRICS.items() if one in counts}
+    return Entry(
+        kind="assistant",
+        text=text,
+        reasoning=string(step.get("reasoning_content")),
+        calls=tuple(
+            LoggedCall(
+                string(one.get("tool_call_id")),
+                string(one.get("function_name")),
+                one.get("arguments"),
+            )
+            for one in (calls if isinstance(calls, list) else ())
+            if isinstance(one, dict)
+        ),
+        served_model=string(step.get("model_name")) or None,
+        usage=used or None,
+        cost_usd=float(cost) if is_cost else None,  # type: ignore[arg-type]
+        **marks,
+    )
+
+
+def _results(step: Mapping[str, Any], marks: Mapping[str, Any]) -> Iterator[Entry]:
+    observation = step.get("observation")
+    results = observation.get("results") if isinstance(observation, dict) else None
+    for one in results if isinstance(results, list) else ():
+        if isinstance(one, dict):
+            more = one.get("extra")
+            facts = more if isinstance(more, dict) else {}
+            yield Entry(
+                kind="tool_result",
+                text=_text(one.get("content")),
+                call_id=string(one.get("source_call_id")),
+                is_error=facts.get("is_error") is True,
+                exit_code=exit_code(facts.get("exit_code")),
+                duration_ms=milliseconds(facts.get("duration_ms")),
+                **marks,
+            )
+
+
+def _text(value: object) -> str:
+    """Return a text, or that of its parts; 1.6 and later may have pictures among them."""
+    if isinstance(value, list):
+        return "\n".join(string(one.get("text")) for one in value if isinstance(one, dict))
+    if value is None or isinstance(value, str):
+        return value or ""
+    return orjson.dumps(value).decode()
+
+
+def _moment(value: object) -> int:
+    """Return a time in ms since the epoch; 0: it does not say."""
+    try:
+        return max(0, round(datetime.fromisoformat(str(value)).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]

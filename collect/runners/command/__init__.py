@@ -1,0 +1,1 @@
+"""Agents by configuration: any program that can be started and read."""
