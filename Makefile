@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude axe spark swebench duckdb pipx openclaw openclaw-newest harbor clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark swebench duckdb pipx openclaw openclaw-newest harbor clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -29,6 +29,23 @@ $(CLAUDE):
 	else \
 		echo "npm could not install the Claude Code CLI: tests against the real command are skipped (CI: fail)"; \
 	fi
+
+# Agents with which their shipped configurations are tried; about 400 MB each, from npm.
+CODEX := .tools/.codex-0.171.0
+OPENCODE := .tools/.opencode-1.18.33
+
+$(CODEX) $(OPENCODE): .tools/.%:
+	@name=$(firstword $(subst -, ,$*)); \
+	case $$name in codex) package=@openai/codex;; *) package=$$name-ai;; esac; \
+	if npm install --silent --no-fund --no-audit --prefix .tools/$$name $$package@$(lastword $(subst -, ,$*)); then \
+		touch $@; \
+	else \
+		echo "npm could not install $$name: tests with the real command are skipped (CI: fail)"; \
+	fi
+
+codex: $(CODEX)
+
+opencode: $(OPENCODE)
 
 # The engine of accessibility checks that the report is held against; 3 MB, from npm.
 AXE := .tools/.axe-4.14.1
@@ -150,7 +167,7 @@ PYTEST = $(BIN)/python -m compileall -q analyze collect schemas && $(BIN)/python
 test: $(STAMP) weights ## run the tests
 	$(PYTEST) -n 3 --dist loadfile -m 'not agents and not peers and not docs'
 
-test-agents: $(STAMP) weights claude openclaw ## run the tests against real agents, containers, the embedded model and the sandbox
+test-agents: $(STAMP) weights claude codex opencode openclaw ## run the tests against real agents, containers, the embedded model and the sandbox
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
 test-peers: $(STAMP) axe spark swebench harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel

@@ -81,6 +81,8 @@ TRACE_FORMATS = Registry(
     TraceFormat,
     {
         "openclaw": TraceFormat("collect.runners.openclaw.log:read"),
+        "codex": TraceFormat("collect.runners.agents.formats.codex:read"),
+        "opencode": TraceFormat("collect.runners.agents.formats.opencode:read"),
         "atif": TraceFormat("collect.runners.agents.formats.atif:read"),
         "plain": TraceFormat("collect.runners.agents.formats.plain:read"),
     },

@@ -15,9 +15,14 @@ ORDER = re.compile(r"\[(write ([^:\]]+)|exec|say|hang|status|slow)(?:: ([^\]]*))
 
 
 class AgentModel:
-    """Counts what it has answered, for each conversation by the first words of its first turn."""
+    """Counts what it has answered, for each conversation by the first words of its first turn.
 
-    def __init__(self):
+    Args:
+        spelled: makes the call of an agent of one of ours, which is `write` or `exec`.
+    """
+
+    def __init__(self, spelled=lambda name, arguments: (name, arguments)):
+        self._spelled = spelled
         self.usages = []
         """Of each answer: the mark of its conversation, tokens in and out."""
         self.bodies = []
@@ -27,7 +32,7 @@ class AgentModel:
     def __call__(self, wire, request):
         body = request.body
         messages = body["messages"]
-        orders, done = _orders(messages)
+        orders, done = orders_of(messages)
         with self._lock:
             number = len(self.usages) + 1
             self.bodies.append(body)
@@ -37,10 +42,12 @@ class AgentModel:
             return
         if (seconds := orders.get("slow")) is not None:
             wire.sleep(float(seconds))
+        if not body.get("tools"):  # for a title: it belongs to no turn
+            orders = {"calls": [], "say": "A title"}
         calls = orders["calls"]
         usage = {"prompt_tokens": 100 + number, "completion_tokens": 10 + number}
         if done < len(calls):
-            pieces = _call(calls[done], number)
+            pieces = _call(self._spelled(*calls[done]), number)
         elif "hang" in orders:
             wire.open_stream()
             wire.send(sse(chunk("I am"), end=False))
@@ -49,7 +56,7 @@ class AgentModel:
         else:
             pieces = [chunk(orders.get("say", "Done.")), chunk(finish="stop")]
         with self._lock:
-            self.usages.append((_mark(messages), *usage.values()))
+            self.usages.append((mark_of(messages), *usage.values()))
         last = {"id": f"chatcmpl-{number}", "model": "served-m", "choices": [], "usage": usage}
         wire.stream(sse(*({"id": f"chatcmpl-{number}"} | one for one in pieces), last))
 
@@ -66,7 +73,7 @@ def _text(message):
     return "".join(part.get("text", "") for part in content or ())
 
 
-def _orders(messages):
+def orders_of(messages):
     """Return what the newest message of the user asks for, and how many calls are answered."""
     users = [number for number, one in enumerate(messages) if one["role"] == "user"]
     last = next((one for one in reversed(users) if ORDER.search(_text(messages[one]))), users[-1])
@@ -82,10 +89,10 @@ def _orders(messages):
     return orders, sum(one["role"] == "tool" for one in messages[last:])
 
 
-def _mark(messages):
-    """Return the word behind `#` in the first turn."""
-    first = next(_text(one) for one in messages if one["role"] == "user")
-    found = re.search(r"#(\w+)", first)
+def mark_of(messages):
+    """Return the word behind the first `#` of a user's."""
+    said = " ".join(_text(one) for one in messages if one["role"] == "user")
+    found = re.search(r"#(\w+)", said)
     return None if found is None else found[1]
 
 

@@ -15,6 +15,7 @@ from collect.runners.trace import Trace
 from tests.support.hostile_traces import STRANGE
 
 SAMPLES = Path(__file__).parent / "openclaw" / "samples"
+OTHERS = Path(__file__).parent / "samples"
 
 
 def read(name, files):
@@ -70,6 +71,88 @@ def test_agents_that_an_agent_started_have_paths_of_their_own():
     assert [one.entries[0].is_copied for one in log.trajectories] == [False, True]
 
 
+def test_a_session_of_codex_is_read_answer_by_answer():
+    """Two turns: a file is written, a command fails; another file. Tokens as they were served."""
+    raw = (OTHERS / "codex-0.171.0-turns.jsonl").read_bytes()
+
+    log = read("codex", {"/home/agent/.codex/sessions/2026/11/26/rollout-1.jsonl": raw})
+
+    (main,) = log.trajectories
+    said = [one for one in main.entries if one.kind != "system" and not one.text.startswith("<")]
+    assert [(one.kind, [call.name for call in one.calls] or one.exit_code) for one in said] == [
+        ("user", None), ("assistant", ["exec_command"]), ("tool_result", 0),
+        ("assistant", ["exec_command"]), ("tool_result", 3), ("assistant", None), ("user", None),
+        ("assistant", ["exec_command"]), ("tool_result", 0), ("assistant", None),
+    ]  # fmt: skip
+    answers = [one for one in said if one.kind == "assistant"]
+    served = [(one.usage["input_tokens"], one.usage["output_tokens"]) for one in answers]
+    assert served == [(101, 11), (103, 13), (104, 14), (105, 15), (106, 16)]
+    assert {one.usage["cached_input_tokens"] for one in answers} == {5}
+    assert [one.text for one in answers][2::2] == ["First", "Second"]
+    failed = next(one for one in said if one.exit_code == 3)
+    assert (failed.is_error, failed.duration_ms is not None) == (True, True)
+    assert log.notes == ()
+
+
+def test_steps_of_opencode_are_answers_with_their_results():
+    """The same two turns, as they are printed; the title of the session is not among them."""
+    raw = (OTHERS / "opencode-1.18.33-turns.jsonl").read_bytes()
+
+    (main,) = read("opencode", {"turn-1.out": raw}).trajectories
+
+    said = [(one.kind, [call.name for call in one.calls] or one.exit_code) for one in main.entries]
+    assert said == [
+        ("assistant", ["write"]), ("tool_result", None), ("assistant", ["bash"]),
+        ("tool_result", 3), ("assistant", None), ("assistant", ["write"]), ("tool_result", None),
+        ("assistant", None),
+    ]  # fmt: skip
+    answers = [one for one in main.entries if one.kind == "assistant"]
+    assert [(one.usage["input_tokens"], one.usage["output_tokens"]) for one in answers] == [
+        (102, 12), (103, 13), (104, 14), (105, 15), (106, 16),
+    ]  # fmt: skip
+    assert [one.text for one in answers][2::2] == ["First", "Second"]
+    assert [one.is_error for one in main.entries if one.kind == "tool_result"] == [
+        False, True, False,
+    ]  # fmt: skip
+
+
+def test_events_of_codex_have_the_difference_of_the_sessions_tokens():
+    """Lines of `codex exec --json`, 0.171.0; the counts of a turn hold those before it."""
+    turns = {
+        "turn-1.out": [
+            {"type": "thread.started", "thread_id": "t"},
+            {"type": "turn.started"},
+            {"type": "item.completed", "item": {
+                "id": "item_1", "type": "command_execution", "command": "/bin/bash -lc 'exit 3'",
+                "aggregated_output": "", "exit_code": 3, "status": "failed"}},
+            {"type": "item.completed", "item": {
+                "id": "item_2", "type": "agent_message", "text": "All done."}},
+            {"type": "turn.completed", "usage": {
+                "input_tokens": 203, "cached_input_tokens": 10, "cache_write_input_tokens": 0,
+                "output_tokens": 23, "reasoning_output_tokens": 4}},
+        ],
+        "turn-2.out": [
+            {"type": "item.completed", "item": {
+                "id": "item_1", "type": "agent_message", "text": "All done."}},
+            {"type": "turn.completed", "usage": {
+                "input_tokens": 306, "cached_input_tokens": 15, "cache_write_input_tokens": 0,
+                "output_tokens": 36, "reasoning_output_tokens": 6}},
+            {"type": "turn.failed", "error": {"message": "no more"}},
+        ],
+    }  # fmt: skip
+    files = {name: b"\n".join(map(orjson.dumps, lines)) for name, lines in turns.items()}
+
+    (main,) = read("codex", files).trajectories
+
+    assert [(one.kind, one.exit_code) for one in main.entries] == [
+        ("assistant", None), ("tool_result", 3), ("assistant", None), ("assistant", None),
+        ("error", None),
+    ]  # fmt: skip
+    used = [one.usage for one in main.entries if one.usage]
+    assert [(one["input_tokens"], one["output_tokens"]) for one in used] == [(203, 23), (103, 13)]
+    assert main.entries[-1].error == "no more"
+
+
 def test_a_plain_log_is_what_the_agent_said():
     (main,) = read("plain", {"a": b"one\n", "b": b" \n", "c": b"\xfftwo"}).trajectories
 
@@ -89,18 +172,36 @@ def test_anything_may_stand_anywhere(project, name, value):
         "tool_calls": [value, {"arguments": value}]}],
         "message": {"role": "assistant", "content": [value, {"type": "toolCall", "id": value}]},
         "subagent_trajectories": [value, {"steps": value}]}  # fmt: skip
+    lines = [line] + [
+        {"type": kind, "timestamp": value, "payload": {"type": of, "role": value, "content": value,
+         "call_id": value, "output": value, "arguments": value, "info": {"last_token_usage": value},
+         "item": {"type": "CommandExecution", "id": value, "duration": value, "exit_code": value}}}
+        for kind in ("response_item", "event_msg", "compacted")
+        for of in ("message", "function_call", "function_call_output", "reasoning", "token_count",
+                   "item_completed", value)
+    ] + [
+        {"type": kind, "timestamp": value, "error": value, "part": {
+            "text": value, "tool": value, "callID": value, "tokens": value, "reason": value,
+            "state": {"status": value, "input": value, "output": value, "metadata": value,
+                      "time": {"start": value, "end": value}}}}
+        for kind in ("text", "reasoning", "tool_use", "step_finish", "error")
+    ] + [
+        {"type": kind, "item": {"type": value, "text": value}, "usage": {"input_tokens": value},
+         "error": value} for kind in ("item.completed", "turn.completed", "turn.failed")
+    ]  # fmt: skip
     try:
-        raw = orjson.dumps(line)
+        raw = b"\n".join(map(orjson.dumps, lines))
     except TypeError:
         raw = b"{"
 
-    log = read(name, {"one.jsonl": raw, "two.jsonl": raw[: len(raw) // 2]})
+    first = raw.partition(b"\n")[0]
+    log = read(name, {"one.jsonl": raw, "two.jsonl": raw[: len(raw) // 2], "three.json": first})
 
     assert isinstance(log, AgentLog)
     noted(log, project)
 
 
-@pytest.mark.parametrize("name", ["openclaw", "atif"])
+@pytest.mark.parametrize("name", ["openclaw", "codex", "opencode", "atif"])
 def test_what_is_torn_is_noted(name):
     log = read(name, {"s1.jsonl": b'{"type": "mess'})
 

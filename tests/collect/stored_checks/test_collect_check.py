@@ -1,5 +1,6 @@
 """`collect check`: edited checks on stored answers, both kept, and nothing of the run changed."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -412,7 +413,11 @@ def is_judging(checked, running):
     if lock.read_text().strip() != str(running.pid):
         return False
     below = psutil.Process(running.pid).children(recursive=True)
-    return any("child.pyc" in word for one in below for word in one.cmdline())
+    words = []
+    for one in below:
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            words += one.cmdline()
+    return any("child.pyc" in word for word in words)
 
 
 def test_a_run_elsewhere_is_found(checked):

@@ -1,0 +1,132 @@
+"""Real agents by the configurations that are shipped, against the scripted model."""
+
+import contextlib
+import json
+import shutil
+from typing import NamedTuple
+
+import pytest
+
+from analyze.api import open_history
+from tests.support.agent_bench import KEY
+from tests.support.agent_model import AgentModel
+from tests.support.agent_responses import ResponsesModel
+from tests.support.command_bench import CommandBench
+from tests.support.paths import ROOT
+from tests.support.real_agents import real_agent
+
+pytestmark = pytest.mark.agents
+
+LOOKS = (
+    "env; cat /proc/*/environ /proc/*/cmdline; "
+    "find /home /workspace /tmp /etc /run -type f -size -99k ! -name seen.txt -exec cat {} +"
+)
+
+
+def of_opencode(name, arguments):
+    """Return a call as opencode takes it."""
+    if name == "write":
+        path = f"/workspace/{arguments['path']}"
+        return "write", {"filePath": path, "content": arguments["content"]}
+    return "bash", {"command": arguments["command"], "description": "As it was told."}
+
+
+class Shipped(NamedTuple):
+    """How an agent is tried."""
+
+    version: str
+    model: object
+    provider: str
+    tools: list
+    key: str
+    limit: int
+    """Seconds of a turn."""
+
+
+AGENTS = {
+    "codex": Shipped("codex-cli 0.171.0", ResponsesModel(), "openai_responses", ["exec_command"],
+                     "BENCHLAKE_API_KEY", 12),
+    "opencode": Shipped("1.18.33", AgentModel(of_opencode), "openai_chat", ["write", "bash"],
+                        "apiKey", 25),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=AGENTS)
+def ran(request, tmp_path_factory):
+    """Run four cases at once, one into its time limit, one into an error of the server."""
+    name, agent = request.param, AGENTS[request.param]
+    bench = CommandBench(tmp_path_factory.mktemp(name) / "project")
+    with contextlib.closing(bench):
+        bench.model = bench.endpoint.script = agent.model
+        bench.suite(provider=agent.provider)
+        shutil.copytree(ROOT / "configs/agents" / name, bench.root / "configs/agents" / name)
+        programs = [str(real_agent(name)), shutil.which("node")]
+        bench.profile(agent_id=name, programs=programs, timeout_seconds=60,
+                      turn_timeout_seconds=agent.limit)  # fmt: skip
+        made = {"kind": "file_contains", "path": "report.md", "text": "two"}
+        bench.case("turns", "#turns [write draft.md: one] [exec: exit 3] [say: First]",
+                   "[write report.md: two] [say: Second]", checks=[made])  # fmt: skip
+        bench.case("late", "#late [write report.md: two] [hang]", checks=[made])
+        bench.case("broken", "#broken [status: 401]")
+        bench.case("looks", f"#looks [exec: ({LOOKS}) > seen.txt 2>&1] [say: Looked]")
+        result = bench.run()
+        yield bench, result, bench.rows(), agent
+
+
+def test_two_turns_of_one_session_leave_files_that_a_check_finds(ran):
+    _, result, rows, agent = ran
+    row = rows["turns", 1]
+
+    assert (row["passed"], row["raw_output"]) == (True, "Second"), (row, result.output)
+    assert row["tool_calls"] == agent.tools
+
+
+def test_a_time_out_is_graded_by_what_is_there(ran):
+    _, _, rows, _ = ran
+    row = rows["late", 1]
+
+    assert (row["status"], row["failure_type"], row["passed"]) == ("timed_out", "timeout", True)
+
+
+def test_an_error_of_the_server_is_the_servers(ran):
+    _, _, rows, _ = ran
+
+    assert rows["broken", 1]["failure_type"] == "http_401"
+
+
+@pytest.mark.parametrize("case_id", ["turns", "late", "looks"])
+def test_tokens_are_those_that_the_endpoint_has_counted(ran, case_id):
+    bench, _, rows, _ = ran
+    row = rows[case_id, 1]
+    with open_history(bench.root / "runs") as history:
+        asked = "SELECT sum(input_tokens), sum(output_tokens) FROM steps WHERE case_id = "
+        (steps,) = history.sql(f"{asked}'{case_id}'").rows()
+
+    assert (row["input_tokens"], row["output_tokens"]) == bench.model.tokens(case_id)
+    assert steps == bench.model.tokens(case_id)
+
+
+def test_its_session_becomes_steps(ran):
+    bench, _, _, _ = ran
+    with open_history(bench.root / "runs") as history:
+        rows = history.sql(
+            "SELECT kind, is_error FROM steps "
+            "WHERE case_id = 'turns' AND kind IN ('tool_call', 'tool_result') ORDER BY step_no"
+        ).rows()
+
+    assert rows == [
+        ("tool_call", False), ("tool_result", False), ("tool_call", False), ("tool_result", True),
+        ("tool_call", False), ("tool_result", False),
+    ]  # fmt: skip
+
+
+def test_the_key_is_nowhere_inside_and_the_version_on_record(ran):
+    bench, _, rows, agent = ran
+    seen = (bench.left("looks") / "workspace" / "seen.txt").read_text(errors="replace")
+    config = json.loads((bench.root / "runs/r/config.json").read_text())["agent"]
+
+    assert rows["looks", 1]["status"] == "success", rows["looks", 1]
+    assert agent.key in seen, "it has looked"
+    assert KEY not in seen
+    assert all(one["authorization"] == f"Bearer {KEY}" for one in bench.model.headers)
+    assert [one["version"] for one in config["agents"].values()] == [agent.version]
