@@ -19,10 +19,11 @@ class AgentModel:
 
     Args:
         spelled: makes the call of an agent of one of ours, which is `write` or `exec`.
+        asks_for_titles: a request without tools is for the title of a session.
     """
 
-    def __init__(self, spelled=lambda name, arguments: (name, arguments)):
-        self._spelled = spelled
+    def __init__(self, spelled=lambda name, arguments: (name, arguments), *, asks_for_titles=False):
+        self._spelled, self._asks_for_titles = spelled, asks_for_titles
         self.usages = []
         """Of each answer: the mark of its conversation, tokens in and out."""
         self.bodies = []
@@ -42,7 +43,7 @@ class AgentModel:
             return
         if (seconds := orders.get("slow")) is not None:
             wire.sleep(float(seconds))
-        if not body.get("tools"):  # for a title: it belongs to no turn
+        if self._asks_for_titles and not body.get("tools"):
             orders = {"calls": [], "say": "A title"}
         calls = orders["calls"]
         usage = {"prompt_tokens": 100 + number, "completion_tokens": 10 + number}

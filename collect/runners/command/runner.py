@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from collect.config import LoadedCase
@@ -18,9 +18,12 @@ from collect.runners.agents.turns import plain_turns, word_problem
 from collect.runners.command.install import PROGRAM_INSIDE
 from collect.runners.command.reading import answer_in, log_files, read_inside, usage_in
 from collect.sandbox.base import Command
-from collect.workspace import HOME, TMP, WORKSPACE
+from collect.workspace import HOME, WORKSPACE
 from collect.workspace.files import Unreadable
 from schemas.config.command_agent import STDOUT, CommandAgent
+
+PROMPTS = "/run/prompts"
+"""Where the folder of the prompts is bound, read-only: a link of the agent's leads nowhere."""
 
 MAX_PROBLEM_CHARS = 500
 MAX_USAGE_BYTES = 8_000_000
@@ -57,21 +60,19 @@ class CommandRunner(AgentRunner):
         command, place = self._command(attempt), self._place
         values = self._values(attempt, text)
         number = len(attempt.turns) + 1
+        binds = [place.programs[attempt.agent_id]] if attempt.agent_id in place.programs else []
         if command.prompt == "file":
-            path = attempt.folders.tmp / f"prompt-{number}.txt"
-            path.write_text(text, encoding="utf-8")
-            if os.geteuid() == 0:
-                owner = attempt.folders.tmp.stat()
-                os.chown(path, owner.st_uid, owner.st_gid)
+            _prompts(attempt).mkdir(exist_ok=True)
+            (_prompts(attempt) / f"{number}.txt").write_text(text, encoding="utf-8")
+            binds.append((str(_prompts(attempt)), PROMPTS))
         argv = command.argv if number == 1 or not command.next_argv else command.next_argv
-        program = place.programs.get(attempt.agent_id)
         return place.inside.command(
             [word.format(**values) for word in argv],
             name=f"turn-{number}",
             timeout_s=seconds,
             environment={name: one.format(**values) for name, one in command.environment.items()},
             stdin=text.encode() if command.prompt == "stdin" else b"",
-            binds=[program] if program else [],
+            binds=binds,
             door=attempt.door,
             network=place.profile.network != "endpoint",
         )
@@ -105,7 +106,8 @@ class CommandRunner(AgentRunner):
                 found[f"turn-{number}.out"] = str(turn["stdout"]).encode()
         module, _, name = TRACE_FORMATS[logs.format].reads.partition(":")
         log: AgentLog = getattr(import_module(module), name)(found)
-        kept = {f"log-{name.lstrip('/').replace('/', '-')}": raw for name, raw in found.items()}
+        names = [f"log-{n}-{name.rpartition('/')[2]}" for n, name in enumerate(found, start=1)]
+        kept = dict(zip(names, found.values(), strict=True))
         return Evidence(replace(log, notes=(*notes, *log.notes)), kept)
 
     def _command(self, attempt: Attempt) -> CommandAgent:
@@ -118,7 +120,7 @@ class CommandRunner(AgentRunner):
         number = len(attempt.turns) + 1
         return {
             "prompt": text,
-            "prompt_file": f"{TMP}/prompt-{number}.txt",
+            "prompt_file": f"{PROMPTS}/{number}.txt",
             "model": self._model.model,
             "base_url": f"{attempt.address}/v1",
             "address": attempt.address,
@@ -144,6 +146,11 @@ class CommandRunner(AgentRunner):
         attempt.usage_texts.append(told)
         if (found := usage_in(declared, attempt.usage_texts)) is not None:
             attempt.usage, attempt.cost_usd = found
+
+
+def _prompts(attempt: Attempt) -> Path:
+    """Return where the prompts of a trial lie: its agent reads them, and writes nothing there."""
+    return attempt.folders.workspace.parent / "prompts"
 
 
 def _last_line(printed: Printed) -> str:

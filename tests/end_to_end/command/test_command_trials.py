@@ -163,6 +163,21 @@ def test_a_prompt_may_be_a_file_or_a_word(bench, prompt):
     assert (row["status"], row["raw_output"]) == ("success", "Made"), row
 
 
+def test_a_prompt_is_written_where_no_link_of_the_agents_leads(bench, tmp_path):
+    """Its second prompt would be written through what it has left in place of the file."""
+    target = tmp_path / "target"
+    target.write_text("ours")
+    lay = (
+        f"ln -sf {target} /tmp/prompt-2.txt; ln -sf {target} /run/prompts/2.txt; "
+        f"rm -f /run/prompts/1.txt; cat {{prompt_file}}"
+    )
+    argv = ["sh", "-c", lay]
+    row = ask(bench, {"argv": argv, "next_argv": argv, "prompt": "file"}, (), "one", "two")
+
+    assert target.read_text() == "ours"
+    assert (row["status"], row["raw_output"]) == ("success", "two")
+
+
 def test_an_answer_may_be_a_file_or_a_value(bench):
     row = ask(bench, {"argv": ["sh", "-c", "echo said > answer.txt"],
                       "answer": {"source": "file", "path": "answer.txt"}})  # fmt: skip
@@ -226,7 +241,7 @@ def test_a_log_becomes_steps(bench):
                       "logs": {"format": "plain", "paths": ["{home}/logs/**/*.log"]}})  # fmt: skip
 
     assert row["failure_type"] == "empty_response"
-    kept = bench.left("one") / "agent" / "log-home-agent-logs-a-x.log"
+    kept = bench.left("one") / "agent" / "log-1-x.log"
     assert kept.read_text() == "hi\n"
     with open_history(bench.root / "runs") as history:
         found = history.sql("SELECT kind, role, source FROM steps").rows()

@@ -46,8 +46,8 @@ class Shipped(NamedTuple):
 AGENTS = {
     "codex": Shipped("codex-cli 0.171.0", ResponsesModel(), "openai_responses", ["exec_command"],
                      "BENCHLAKE_API_KEY", 12),
-    "opencode": Shipped("1.18.33", AgentModel(of_opencode), "openai_chat", ["write", "bash"],
-                        "apiKey", 25),
+    "opencode": Shipped("1.18.33", AgentModel(of_opencode, asks_for_titles=True), "openai_chat",
+                        ["write", "bash"], "apiKey", 25),
 }  # fmt: skip
 
 
