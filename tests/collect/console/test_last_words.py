@@ -42,14 +42,14 @@ def test_the_mirror_leaves_what_stands_as_its_last_words(run_dir, capsys):
     assert "since night-008" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("look", [lambda _: time.sleep(30), lambda _: 1 / 0], ids=["slow", "fails"])
+@pytest.mark.parametrize("look", [lambda _: time.sleep(60), lambda _: 1 / 0], ids=["slow", "fails"])
 def test_a_look_that_is_slow_or_fails_is_silent(run_dir, monkeypatch, capsys, look):
     monkeypatch.setattr(open_shifts, "open_after_run", look)
     monkeypatch.setattr(mirror, "MAX_LOOK_S", 0.05)
     began = time.monotonic()
     mirror._tell_open_shifts(run_dir)
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert capsys.readouterr() == ("", "")
 
 

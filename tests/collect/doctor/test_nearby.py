@@ -50,19 +50,19 @@ def test_models_of_a_server_are_ready_to_be_uncommented(asked, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["silent", "hangs", "nonsense"])
-def test_a_server_that_says_nothing_useful_costs_a_second_and_no_error(
+def test_a_server_that_says_nothing_useful_is_not_waited_for_and_no_error(
     how, asked, tmp_path, free_port, monkeypatch
 ):
     if how == "silent":
         monkeypatch.setenv("OLLAMA_OPENAI_BASE", f"http://127.0.0.1:{free_port}/v1")
     asked.script = lambda wire, _request: (
-        time.sleep(3) if how == "hangs" else wire.answer(["x", {"id": 5}])
+        time.sleep(60) if how == "hangs" else wire.answer(["x", {"id": 5}])
     )
     began = time.monotonic()
 
     said = write_starter(tmp_path / "mine")
 
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < 30
     assert not [line for line in said if line.startswith("found ")]
     assert "  # Answered when" not in suite_of(tmp_path / "mine").read_text()
 

@@ -142,7 +142,7 @@ def test_a_model_that_is_stopped_takes_no_other_trial_and_others_go_on():
 def test_a_mistake_of_ours_ends_what_others_are_doing():
     async def asked(trial, place):
         if trial.model_id == "slow":
-            await asyncio.sleep(30)
+            await asyncio.sleep(60)
 
     async def fail(execution):
         message = "our bug"
@@ -153,7 +153,7 @@ def test_a_mistake_of_ours_ends_what_others_are_doing():
     with pytest.raises(ZeroDivisionError, match="our bug"):
         work.execute()
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(("attempts", "is_given_up"), [(0, False), (1, True)])

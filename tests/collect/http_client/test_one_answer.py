@@ -114,7 +114,7 @@ def test_every_way_to_end_a_line_is_read_and_the_end_is_known_at_once(endpoint, 
         for piece in LINES[lines]:
             wire.send(chunked([piece]))
             wire.sleep(0.002 if len(LINES[lines]) > 1 else 0)
-        wire.sleep(2)  # the body never ends: its end marker does
+        wire.sleep(60)  # the body never ends: its end marker does
 
     endpoint.script = script
     began = time.monotonic()
@@ -124,7 +124,7 @@ def test_every_way_to_end_a_line_is_read_and_the_end_is_known_at_once(endpoint, 
     assert (reply.failure_type, reply.text) == (None, "Hello there.")
     assert reply.usage.output_tokens == 3
     assert 0 <= reply.ttft_ms <= reply.e2e_ms
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 30
 
 
 @STOCK

@@ -546,7 +546,7 @@ def test_an_end_marker_ends_an_answer_that_the_server_leaves_open(pieces):
         for piece in pieces:
             writer.write(piece)
             await asyncio.sleep(0.02)
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
 
     async def go():
         pool, began = WireTransport(), time.perf_counter()
@@ -559,7 +559,7 @@ def test_an_end_marker_ends_an_answer_that_the_server_leaves_open(pieces):
     exchange, took = run(go())
 
     assert exchange.complete
-    assert took < 3
+    assert took < 30
     assert exchange.last_byte == exchange.moment_of(exchange.size), "the marker's arrival counts"
 
 

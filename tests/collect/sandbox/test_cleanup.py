@@ -316,7 +316,7 @@ def test_closing_ends_what_runs(temporary):
     began = time.monotonic()
     asyncio.run(main())
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert list(temporary.iterdir()) == []
 
 

@@ -450,7 +450,7 @@ def test_what_was_printed_before_a_time_out_is_kept(cage):
 
     assert (done.ended_by, done.exit_code, done.signal) == ("time", None, signal.SIGKILL)
     assert (done.stdout.data, done.stderr.data) == (b"out\n", b"err\n")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 def test_processor_time_is_bounded(cage):

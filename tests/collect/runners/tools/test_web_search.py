@@ -441,12 +441,12 @@ def test_a_slow_server_within_the_limit_is_waited_for(search):
 
 
 def silent(wire, request):
-    wire.sleep(20)
+    wire.sleep(60)
 
 
 def dripping(wire, request):
     wire.send(b"HTTP/1.1 200 X\r\nContent-Type: application/json\r\n\r\n[")
-    for _ in range(400):
+    for _ in range(1_200):
         wire.sleep(0.05)
         wire.send(b" ")
 
@@ -457,7 +457,7 @@ def test_the_limit_is_of_the_whole_search(search, script):
 
     outcome = search(script=script, timeout_seconds=0.5)
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert (outcome.is_outage, outcome.tries) == (True, 1)
     assert outcome.error == "no whole answer within 0.5 s"
 
@@ -495,13 +495,15 @@ def test_a_search_that_is_cancelled_ends_and_harms_no_other(endpoint):
     began = time.monotonic()
     after = asyncio.run(made())
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     assert [hit.title for hit in after.results] == ["Page 1"]
 
 
 def test_many_trials_search_at_once(endpoint):
+    all_are_here = threading.Barrier(20)
+
     def slow(wire, request):
-        wire.sleep(0.3)
+        all_are_here.wait(30)  # one after another would never get past it
         wire.answer(answer(row(1, title=parse_qs(urlsplit(request.line.split()[1]).query)["q"][0])))
 
     endpoint.script = slow
@@ -513,10 +515,8 @@ def test_many_trials_search_at_once(endpoint):
         await tool.aclose()
         return found
 
-    began = time.monotonic()
     found = asyncio.run(made())
 
-    assert time.monotonic() - began < 5, "one after another would take six seconds"
     assert [one.results[0].title for one in found] == [f"query {n}" for n in range(20)]
 
 
