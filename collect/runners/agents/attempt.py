@@ -7,7 +7,7 @@ since the agent puts it in words of its own; what the agent was ended by is told
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from collect.providers.base import Reply, ToolCall, Usage
-from collect.runners.agents.wire import CUT_OFF, AgentWire
+from collect.runners.agents.wire import CUT_OFF, AgentWire, WireCall
 from collect.runners.turns import summed
 from collect.sandbox.base import Completed, Folders
 from schemas.config.command_agent import Meaning
@@ -84,6 +84,8 @@ class Attempt:
     """`exit`, `error`, the limit that was reached, or why no turn was sent."""
     failure: Reply | None = None
     phases: dict[str, int] = field(default_factory=dict)
+    _n_calls_before: int = 0
+    """Requests of the turns before the last."""
 
     @property
     def was_answered(self) -> bool:
@@ -91,11 +93,7 @@ class Attempt:
 
         A thought is something: it is billed, and may be all that it had room for.
         """
-        replies = [call.reply for call in self.wire.calls]
-        return any(
-            one.text or one.tool_calls or one.reasoning or one.usage.output_tokens
-            for one in replies
-        )
+        return _says_anything(self.wire.calls)
 
     @property
     def _was_heard(self) -> bool:
@@ -155,10 +153,16 @@ class Attempt:
             self.text = said.text
         else:
             self._failed(completed, said)
+        self._n_calls_before = len(self.wire.calls)
 
     def _limited(self, limit: str, seconds: float) -> None:
+        """Note a limit: the model's, unless all its time went by with failures of its server."""
         self.ended_by = limit
         is_late = limit == "time"
+        if is_late and not _says_anything(self.wire.calls[self._n_calls_before :]):
+            self.failure = self._broken_wire(self._n_calls_before)
+            if self.failure is not None:
+                return
         what = f"no end within {seconds:.0f} s" if is_late else f"the limit of {limit} was reached"
         code = "agent_timeout" if is_late else limit
         self.fail(LIMITS[limit], f"turn {len(self.turns)}: {what}", code)
@@ -177,9 +181,13 @@ class Attempt:
             self.text = said.text
         self.fail(failure_type, what[:MAX_SAID_CHARS], f"exit_{completed.exit_code}")
 
-    def _broken_wire(self) -> Reply | None:
-        """Return the last answer of the server, where that failed for no fault of the model's."""
-        if not self.wire.calls:
+    def _broken_wire(self, since: int = 0) -> Reply | None:
+        """Return the last answer of the server, where that failed for no fault of the model's.
+
+        Args:
+            since: number of the first request that counts.
+        """
+        if len(self.wire.calls) <= since:
             return None
         reply = self.wire.calls[-1].reply
         failure = reply.failure
@@ -218,6 +226,13 @@ class Attempt:
         if text.strip():
             return whole
         return whole.failed("empty_response", error_message="the agent ended without a text")
+
+
+def _says_anything(calls: Sequence[WireCall]) -> bool:
+    replies = (call.reply for call in calls)
+    return any(
+        one.text or one.tool_calls or one.reasoning or one.usage.output_tokens for one in replies
+    )
 
 
 def ms_since(began: float) -> int:

@@ -65,7 +65,8 @@ def test_an_agent_that_takes_too_much_memory_has_reached_its_limit(bench):
     bench.run()
 
     row = bench.rows()["one", 1]
-    assert row["failure_type"] in {"limit_exceeded", None}, row
+    # of an agent that the kernel ends in its container, the command says an exit code only
+    assert row["failure_type"] in {"limit_exceeded", "agent_error", None}, row
     turns = json.loads((bench.left("one") / "agent/raw_session_trace.json").read_text())["turns"]
     assert turns[0]["ended_by"] in {"memory", "exit"}
 

@@ -278,6 +278,47 @@ def test_whose_a_time_out_is_hangs_on_whether_the_server_heard(ran, asks, cause)
     assert trial.outcome.failure.cause == cause
 
 
+ANSWERED, FAILED = "answered", "failed"
+
+
+@pytest.mark.parametrize(
+    ("turns", "failure", "cause"),
+    [
+        ([[FAILED, FAILED]], "http_500", "provider"),
+        ([[ANSWERED], [FAILED, FAILED]], "http_500", "provider"),
+        ([[ANSWERED], [ANSWERED, FAILED]], "timeout", "model"),
+        ([[FAILED, ANSWERED]], "timeout", "model"),
+        ([[FAILED, ANSWERED], []], "timeout", "model"),
+    ],
+)
+def test_time_that_goes_by_with_failures_of_the_server_is_the_servers(
+    ran, endpoint, turns, failure, cause
+):
+    """The last turn never ends; the ones before it do."""
+    answers = iter([one for turn in turns for one in turn])
+
+    def script(wire, request):
+        if next(answers) == FAILED:
+            wire.answer({"error": "broken"}, status=500)
+        else:
+            endpoint.answers(wire, request)
+
+    endpoint.answers, endpoint.script = endpoint.script, script
+    left = [len(turn) for turn in turns]
+
+    async def agent(folders, command):
+        for _ in range(left.pop(0)):
+            await asked(folders)
+        return "Hello.", ended(None, "time") if not left else ended()
+
+    case = {"input": {"turns": [{"role": "user", "content": "hi"} for _ in turns]}}
+
+    (trial,) = ran(agent, case=case, retries=5).trials
+
+    assert (trial.outcome.failure_type, trial.ended_by) == (failure, "time")
+    assert trial.outcome.failure.cause == cause
+
+
 def test_a_flood_of_requests_waits_for_its_turn(ran, endpoint):
     at_once, most = Counter(), []
 
