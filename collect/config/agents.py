@@ -21,7 +21,7 @@ from collect.config.resolved import LoadedCase
 from collect.config.runners import AGENT_BLOCKS, RUNNERS, TRACE_FORMATS
 from collect.config.select import takes, unknown_ids
 from schemas.config.agent import WORKSPACE_FILES, Agent, placeholder
-from schemas.config.command_agent import CommandAgent
+from schemas.config.command_agent import STDOUT, CommandAgent
 from schemas.config.run_profile import AgentRunProfile, RunProfile
 from schemas.config.suite import Suite, SuiteAgents
 from schemas.errors import ConfigError, Problem, nearest
@@ -212,11 +212,17 @@ def _has_command(source: Source) -> bool:
 
 
 def _format_problems(command: CommandAgent, source: Source | None) -> list[Problem]:
-    """Return what is wrong with the name of a trace format."""
+    """Return what is wrong with the trace format of an agent's log."""
     logs = command.logs
-    if logs is None or logs.format in TRACE_FORMATS or source is None:
+    if logs is None or source is None:
         return []
     key = ("command", "logs", "format")
+    if logs.format in TRACE_FORMATS:
+        if not TRACE_FORMATS[logs.format].is_nameless_on_stdout or set(logs.paths) != {STDOUT}:
+            return []
+        what = "names no calls on stdout: beside what was seen on the wire each would count twice"
+        advice = "name its session files in `paths`"
+        return [problem_at(source, key, what, found=f"`{logs.format}`", advice=advice)]
     facts = {"allowed": str(TRACE_FORMATS), "nearest": nearest(logs.format, TRACE_FORMATS)}
     return [problem_at(source, key, "unknown value", found=f"`{logs.format}`", **facts)]
 

@@ -74,6 +74,8 @@ class TraceFormat:
 
     reads: str
     """`module:attribute` of what makes an AgentLog of files, by name."""
+    is_nameless_on_stdout: bool = False
+    """What is printed names neither answers nor calls: beside the wire each would count twice."""
 
 
 TRACE_FORMATS = Registry(
@@ -81,8 +83,12 @@ TRACE_FORMATS = Registry(
     TraceFormat,
     {
         "openclaw": TraceFormat("collect.runners.openclaw.log:read"),
-        "codex": TraceFormat("collect.runners.agents.formats.codex:read"),
+        "claude": TraceFormat("collect.runners.agents.formats.claude:read"),
+        "codex": TraceFormat(
+            "collect.runners.agents.formats.codex:read", is_nameless_on_stdout=True
+        ),
         "opencode": TraceFormat("collect.runners.agents.formats.opencode:read"),
+        "mini-swe-agent": TraceFormat("collect.runners.agents.formats.mini_swe_agent:read"),
         "atif": TraceFormat("collect.runners.agents.formats.atif:read"),
         "plain": TraceFormat("collect.runners.agents.formats.plain:read"),
     },

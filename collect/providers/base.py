@@ -81,7 +81,7 @@ class Usage:
     """Part of the input tokens, written to a cache; some vendors charge more for these."""
     raw: JsonValue = None
     source: str | None = None
-    """Who counted: `api`, `native`, `model_usage` or `usage`; None when nobody did."""
+    """Who counted: `api`, `native`, `model_usage`, `usage` or `agent`; None when nobody did."""
 
     def cost_nano_usd(self, price: Price | None) -> int | None:
         """Return what the tokens cost by a price, in nano-dollars; None when it cannot be told."""

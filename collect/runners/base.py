@@ -8,10 +8,11 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
-from collect.config import LoadedCase
+from collect.config import LoadedCase, ResolvedModel
 from collect.http_client.pool import CompletionQueue
 from collect.limits import Slot
-from collect.providers.base import Outcome
+from collect.plan.fingerprint import seed_of
+from collect.providers.base import Outcome, Request
 from collect.runners.loop_clock import LoopClock
 from collect.runners.tools.toolbox import Toolbox
 from collect.runners.trace import Trace, TraceObject, now_ms
@@ -77,6 +78,34 @@ class Runner(Protocol):
 
     async def aclose(self) -> None:
         """Let go of what the runner holds."""
+
+
+def number_of(model: ResolvedModel, case: LoadedCase, name: str) -> float | None:
+    """Return a setting that is a number; None: it is not given."""
+    value = model.setting(name, case)
+    return value if isinstance(value, int | float) else None
+
+
+def request_of(
+    model: ResolvedModel, case: LoadedCase, repetition: int, *, timeout_s: float
+) -> Request:
+    """Return the first request of a trial, with the settings that hold for each of its requests."""
+    max_tokens = number_of(model, case, "max_tokens")
+    return Request(
+        messages=case.messages,
+        timeout_s=timeout_s,
+        stream=model.setting("stream", case) is not False,
+        temperature=number_of(model, case, "temperature"),
+        top_p=number_of(model, case, "top_p"),
+        max_tokens=None if max_tokens is None else int(max_tokens),
+        seed=seed_of(model, case, repetition),
+    )
+
+
+def retries_of(model: ResolvedModel, case: LoadedCase) -> int:
+    """Return how often a trial may be repeated after its first try."""
+    retries = model.setting("retries", case)
+    return retries if isinstance(retries, int) else 0
 
 
 def mistaken(execution: Execution, error_message: str) -> Execution:

@@ -10,10 +10,16 @@ from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import key_of
 from collect.config.resolved import WireMessage
 from collect.limits import Slot, with_retries
-from collect.plan.fingerprint import seed_of
 from collect.providers import provider_of
 from collect.providers.base import NOT_READ, Outcome, Prepared, Reply, Request
-from collect.runners.base import Execution, RunnerContext, unsent_execution
+from collect.runners.base import (
+    Execution,
+    RunnerContext,
+    number_of,
+    request_of,
+    retries_of,
+    unsent_execution,
+)
 from collect.runners.loop_clock import boot_clock_s
 from collect.runners.tools.calls import ParsedCall
 from collect.runners.tools.conversation import ToolConversation, schemas_of
@@ -77,7 +83,7 @@ class LlmProbe:
         try:
             while True:
                 reply, made = await with_retries(
-                    partial(self._ask, prepared), slot, self._retries(case), trace.retry
+                    partial(self._ask, prepared), slot, retries_of(self._model, case), trace.retry
                 )
                 attempts += made
                 replies.append(reply)
@@ -149,25 +155,11 @@ class LlmProbe:
         self._stood_still |= excused is not reply
         return excused
 
-    def _retries(self, case: LoadedCase) -> int:
-        retries = self._model.setting("retries", case)
-        return retries if isinstance(retries, int) else 0
-
     def _request(self, trial: PlannedTrial, case: LoadedCase) -> Request:
-        def number(name: str) -> float | None:
-            value = self._model.setting(name, case)
-            return value if isinstance(value, int | float) else None
-
-        max_tokens = number("max_tokens")
-        return Request(
-            messages=case.messages,
-            timeout_s=number("timeout_seconds") or 30.0,
-            stream=self._model.setting("stream", case) is not False,
-            temperature=number("temperature"),
-            top_p=number("top_p"),
-            max_tokens=None if max_tokens is None else int(max_tokens),
-            seed=seed_of(self._model, case, trial.repetition),
-            tools=schemas_of(case) if (probe := case.context.llm_probe).tools else (),
+        probe, timeout_s = case.context.llm_probe, number_of(self._model, case, "timeout_seconds")
+        return replace(
+            request_of(self._model, case, trial.repetition, timeout_s=timeout_s or 30.0),
+            tools=schemas_of(case) if probe.tools else (),
             tool_choice=probe.tool_choice,
         )
 

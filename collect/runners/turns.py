@@ -29,6 +29,7 @@ COUNTED = (
     "output_tokens",
     "reasoning_tokens",
 )
+"""Token counts of one answer."""
 
 
 def turn_facts(reply: Reply, model: ResolvedModel) -> dict[str, JsonValue]:

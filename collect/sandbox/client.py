@@ -238,6 +238,7 @@ class Sandbox:
         """
         process, self._process = self._process, None
         if process is None:
+            self._close_channel()
             return
         self._fail(SandboxError("the sandbox was closed"))
         with contextlib.suppress(OSError):

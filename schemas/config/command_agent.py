@@ -98,7 +98,9 @@ class DeclaredUsage(Record):
 class AgentLogs(Record):
     """The agent's own log, which says what it did."""
 
-    format: NonEmpty = Field(description="Of its lines: openclaw, codex, opencode, atif, plain.")
+    format: NonEmpty = Field(
+        description="Of its lines: openclaw, claude, codex, opencode, mini-swe-agent, atif, plain."
+    )
     paths: tuple[NonEmpty, ...] = Field(
         min_length=1,
         description="`stdout`, or files as the agent sees them, with `*` and `**` in their names.",

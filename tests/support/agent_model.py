@@ -31,35 +31,47 @@ class AgentModel:
         self._lock = threading.Lock()
 
     def __call__(self, wire, request):
-        body = request.body
-        messages = body["messages"]
+        messages = self._messages(request.body)
         orders, done = orders_of(messages)
         with self._lock:
             number = len(self.usages) + 1
-            self.bodies.append(body)
+            self.bodies.append(request.body)
             self.headers.append(request.headers)
         if (status := orders.get("status")) is not None:
             wire.answer({"error": {"message": "scripted"}}, status=int(status))
             return
         if (seconds := orders.get("slow")) is not None:
             wire.sleep(float(seconds))
-        if self._asks_for_titles and not body.get("tools"):
+        if self._asks_for_titles and not request.body.get("tools"):
             orders = {"calls": [], "say": "A title"}
-        calls = orders["calls"]
-        usage = {"prompt_tokens": 100 + number, "completion_tokens": 10 + number}
-        if done < len(calls):
-            pieces = _call(self._spelled(*calls[done]), number)
-        elif "hang" in orders:
+        call = orders["calls"][done] if done < len(orders["calls"]) else None
+        if call is None and "hang" in orders:
             wire.open_stream()
-            wire.send(sse(chunk("I am"), end=False))
+            wire.send(self._beginning(number))
             wire.sleep(300)
             return
-        else:
-            pieces = [chunk(orders.get("say", "Done.")), chunk(finish="stop")]
         with self._lock:
-            self.usages.append((mark_of(messages), *usage.values()))
+            self.usages.append((mark_of(messages), 100 + number, 10 + number))
+        wire.stream(self._answer(number, call, orders.get("say", "Done.")))
+
+    def _messages(self, body):
+        """Return what was sent as messages of chat completions, as far as orders need it."""
+        return body["messages"]
+
+    def _beginning(self, number):
+        """Return what comes of an answer before it hangs."""
+        return sse(chunk("I am"), end=False)
+
+    def _answer(self, number, call, text):
+        """Return an answer of 100 and 10 tokens more than its number: a call, or a text."""
+        pieces = (
+            [chunk(text), chunk(finish="stop")]
+            if call is None
+            else _call(self._spelled(*call), number)
+        )
+        usage = {"prompt_tokens": 100 + number, "completion_tokens": 10 + number}
         last = {"id": f"chatcmpl-{number}", "model": "served-m", "choices": [], "usage": usage}
-        wire.stream(sse(*({"id": f"chatcmpl-{number}"} | one for one in pieces), last))
+        return sse(*({"id": f"chatcmpl-{number}"} | one for one in pieces), last)
 
     def tokens(self, mark):
         """Return the tokens in and out of the conversations whose first turn has a mark."""

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.support.agent_model import AgentModel, mark_of, orders_of
+from tests.support.agent_model import AgentModel
 
 
 def sse(*events):
@@ -35,48 +35,40 @@ def shell(name, arguments):
 class ResponsesModel(AgentModel):
     """Answers each request by what the user orders; calls are of Codex's `exec_command`."""
 
-    def __call__(self, wire, request):
-        messages = messages_of(request.body["input"])
-        orders, done = orders_of(messages)
-        with self._lock:
-            number = len(self.usages) + 1
-            self.bodies.append(request.body)
-            self.headers.append(request.headers)
-        if (status := orders.get("status")) is not None:
-            wire.answer({"error": {"message": "scripted"}}, status=int(status))
-            return
-        if (seconds := orders.get("slow")) is not None:
-            wire.sleep(float(seconds))
+    def _messages(self, body):
+        return messages_of(body["input"])
+
+    def _beginning(self, number):
+        return sse(_begun(number))
+
+    def _answer(self, number, call, text):
         used = {"input_tokens": 100 + number, "output_tokens": 10 + number,
                 "total_tokens": 110 + 2 * number, "input_tokens_details": {"cached_tokens": 5},
                 "output_tokens_details": {"reasoning_tokens": 2}}  # fmt: skip
-        base = {"id": f"resp_{number}", "object": "response", "model": "served-m", "error": None,
-                "incomplete_details": None}  # fmt: skip
-        begun = {"type": "response.created",
-                 "response": base | {"status": "in_progress", "output": []}}  # fmt: skip
-        calls = orders["calls"]
-        if done >= len(calls) and "hang" in orders:
-            wire.open_stream()
-            wire.send(sse(begun))
-            wire.sleep(300)
-            return
-        if done < len(calls):
-            item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}",
-                    "name": "exec_command",
-                    "arguments": json.dumps({"cmd": shell(*calls[done])})}  # fmt: skip
-            pieces = []
-        else:
-            text = orders.get("say", "Done.")
+        if call is None:
             part = {"type": "output_text", "text": text, "annotations": []}
             item = {"type": "message", "id": f"msg_{number}", "role": "assistant",
                     "status": "completed", "content": [part]}  # fmt: skip
             pieces = [{"type": "response.output_text.delta", "item_id": item["id"],
                        "output_index": 0, "content_index": 0, "delta": text}]  # fmt: skip
-        with self._lock:
-            self.usages.append((mark_of(messages), used["input_tokens"], used["output_tokens"]))
-        whole = base | {"status": "completed", "output": [item], "usage": used}
-        wire.stream(sse(
-            begun, {"type": "response.output_item.added", "output_index": 0, "item": item},
+        else:
+            item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}",
+                    "name": "exec_command",
+                    "arguments": json.dumps({"cmd": shell(*call)})}  # fmt: skip
+            pieces = []
+        whole = _base(number) | {"status": "completed", "output": [item], "usage": used}
+        return sse(
+            _begun(number), {"type": "response.output_item.added", "output_index": 0, "item": item},
             *pieces, {"type": "response.output_item.done", "output_index": 0, "item": item},
             {"type": "response.completed", "response": whole},
-        ))  # fmt: skip
+        )  # fmt: skip
+
+
+def _base(number):
+    return {"id": f"resp_{number}", "object": "response", "model": "served-m", "error": None,
+            "incomplete_details": None}  # fmt: skip
+
+
+def _begun(number):
+    whole = _base(number) | {"status": "in_progress", "output": []}
+    return {"type": "response.created", "response": whole}

@@ -23,15 +23,6 @@ SPARE_LEVELS = 64
 
 EntryKind = Literal["user", "system", "assistant", "tool_result", "compaction", "error"]
 
-TOKENS = (
-    "input_tokens",
-    "cached_input_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-)
-"""Of one answer: cached ones are inside the input, reasoning inside the output."""
-
 
 class LoggedCall(NamedTuple):
     """A tool that an answer calls."""
@@ -63,7 +54,8 @@ class Entry:
     """Why it did not."""
     served_model: str | None = None
     usage: Mapping[str, int] | None = None
-    """Of this answer alone, by the names of `TOKENS`; None: it does not say."""
+    """Of this answer alone, by the names of `turns.COUNTED`, cached ones inside the input and
+    reasoning inside the output; None: it does not say."""
     cost_usd: float | None = None
     call_id: str = ""
     """Of the call that a result belongs to."""

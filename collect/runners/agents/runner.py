@@ -17,6 +17,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -26,7 +27,6 @@ from collect.checks.declarative import named_outside
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import key_of
 from collect.limits import Slot, wait_before
-from collect.plan.fingerprint import seed_of
 from collect.providers import provider_of
 from collect.providers.base import Outcome, Request
 from collect.providers.http import OF_A_TOOL, OverHttp
@@ -38,7 +38,13 @@ from collect.runners.agents.log import AgentLog
 from collect.runners.agents.place import AgentPlace
 from collect.runners.agents.template import give_to
 from collect.runners.agents.wire import AgentWire
-from collect.runners.base import Execution, RunnerContext, unsent_execution
+from collect.runners.base import (
+    Execution,
+    RunnerContext,
+    request_of,
+    retries_of,
+    unsent_execution,
+)
 from collect.runners.trace import Trace, TraceObject, now_ms
 from collect.runners.turns import workspace_of
 from collect.sandbox.base import Command, Folders, SandboxError
@@ -140,7 +146,7 @@ class AgentRunner(ABC):
         if self._keyless:
             return unsent_execution(trial, case, KEYLESS, self._keyless, KEYLESS)
         started = Started(Trace(), now_ms(), time.perf_counter())
-        number, retries = 1, self._model.setting("retries", case)
+        number, retries = 1, retries_of(self._model, case)
         while True:
             await slot.before_request()
             try:
@@ -150,7 +156,7 @@ class AgentRunner(ABC):
             async with self._attempt(trial, case, slot, folders) as attempt:
                 failure = attempt.failure
                 wait = None
-                if failure is not None and attempt.may_be_repeated and number <= _whole(retries):
+                if failure is not None and attempt.may_be_repeated and number <= retries:
                     wait = wait_before(number, failure)
                 if failure is None or wait is None:
                     return await self._executed(trial, case, attempt, started)
@@ -305,22 +311,6 @@ class AgentRunner(ABC):
 
     def _request(self, trial: PlannedTrial, case: LoadedCase) -> Request:
         """Return the settings that hold for every request of a trial."""
-
-        def number(name: str) -> float | None:
-            value = self._model.setting(name, case)
-            return value if isinstance(value, int | float) else None
-
-        max_tokens = number("max_tokens")
-        return Request(
-            messages=(),
-            timeout_s=self._place.profile.timeout_seconds,
-            stream=True,
-            temperature=number("temperature"),
-            top_p=number("top_p"),
-            max_tokens=None if max_tokens is None else int(max_tokens),
-            seed=seed_of(self._model, case, trial.repetition),
-        )
-
-
-def _whole(value: JsonValue) -> int:
-    return value if isinstance(value, int) else 0
+        seconds = self._place.profile.timeout_seconds
+        request = request_of(self._model, case, trial.repetition, timeout_s=seconds)
+        return replace(request, messages=(), stream=True)

@@ -58,9 +58,7 @@ def make_template(loaded: LoadedAgent, target: Path) -> Template:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for entry in loaded.workspace:
-        path = target / entry.relative_path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_content(loaded, entry))
+        _write(target / entry.relative_path, _content(loaded, entry))
     if prompt := prompt_of(loaded.agent):
         path = target / PROMPT_FILE
         rest = f"\n\n{path.read_text('utf-8')}" if path.exists() else "\n"
@@ -82,8 +80,7 @@ def copy_program(loaded: LoadedAgent, target: Path) -> Path:
     target.mkdir(parents=True)
     for entry in loaded.program:
         path = target / entry.relative_path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_read_again(loaded, PROGRAM, entry))
+        _write(path, _read_again(loaded, PROGRAM, entry))
         path.chmod(0o755)
     return target.absolute()
 
@@ -92,6 +89,11 @@ def prompt_of(agent: Agent) -> str:
     """Return what stands on top of `AGENTS.md`; empty: nothing of its own."""
     prompt = agent.openclaw.agent.get("prompt")
     return prompt if isinstance(prompt, str) else ""
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
 
 
 def _content(loaded: LoadedAgent, entry: WorkspaceEntry) -> bytes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
+from collect.runners.agents.formats.lines import counts_of, epoch, fields, members, moment
 from collect.runners.agents.log import (
     MAIN,
     AgentLog,
@@ -62,12 +62,12 @@ def read(files: Mapping[str, bytes]) -> AgentLog:
 def _entries(session: Session) -> Iterator[Entry]:
     began = _moment(session.lines[0]) if session.lines else 0
     for number, line in enumerate(session.lines, start=1):
-        moment = _moment(line)
+        at = _moment(line)
         message = line.get("message")
         marks: dict[str, Any] = {
             "source": f"{session.source}#{number}",
-            "at_ms": moment,
-            "is_copied": moment < began - COPIED_MS,
+            "at_ms": at,
+            "is_copied": at < began - COPIED_MS,
         }
         if line.get("type") == "compaction":
             before = count(line.get("tokensBefore")) or None
@@ -82,8 +82,7 @@ def _message(message: Mapping[str, Any], marks: Mapping[str, Any]) -> Entry:
         case "assistant":
             return _answer(message, marks)
         case "toolResult":
-            details = message.get("details")
-            known = details if isinstance(details, dict) else {}
+            known = fields(message.get("details"))
             return Entry(
                 kind="tool_result",
                 text=_text_of(message),
@@ -120,33 +119,22 @@ def _answer(message: Mapping[str, Any], marks: Mapping[str, Any]) -> Entry:
 
 def _usage_of(message: Mapping[str, Any]) -> dict[str, int] | None:
     """Return the tokens of an answer; openclaw leaves the cached ones out of its input."""
-    usage = message.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    sent = [count(counts.get(name)) for name in ("input", "cacheRead", "cacheWrite")]
-    if not (any(sent) or count(counts.get("output"))):
+    usage = fields(message.get("usage"))
+    sent = [count(usage.get(name)) for name in ("input", "cacheRead", "cacheWrite")]
+    if not (any(sent) or count(usage.get("output"))):
         return None
-    found = {ours: count(counts.get(name)) for name, ours in OF_USAGE.items()}
-    return {"input_tokens": sum(sent), **found}
+    return {"input_tokens": sum(sent), **counts_of(usage, OF_USAGE)}
 
 
 def _moment(line: Line) -> int:
     """Return when a line was written, in ms since the epoch; 0: it does not say."""
-    message = line.get("message")
-    if isinstance(message, dict) and message.get("role") != "assistant":
-        at = message.get("timestamp")
-        if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < 2**53:
-            return at
-    try:
-        return max(0, round(datetime.fromisoformat(str(line.get("timestamp"))).timestamp() * 1000))
-    except (ValueError, OverflowError):
-        return 0
+    message = fields(line.get("message"))
+    at = message.get("timestamp") if message.get("role") != "assistant" else None
+    return epoch(at) or moment(line.get("timestamp"))
 
 
 def _parts(message: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:
-    content = message.get("content")
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and part.get("type") == kind:
-            yield part
+    return (part for part in members(message.get("content")) if part.get("type") == kind)
 
 
 def _text_of(message: Mapping[str, Any]) -> str:

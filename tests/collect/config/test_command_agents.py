@@ -49,6 +49,8 @@ WRONG = {
         {"logs": {"format": "plain", "paths": ["/var/log/a"]}}, "`/var/log/a` is neither `stdout`"),
     "a log in no known format": (
         {"logs": {"format": "plane", "paths": ["stdout"]}}, "did you mean `plain`"),
+    "a log that would count twice": (
+        {"logs": {"format": "codex", "paths": ["stdout"]}}, "name its session files in `paths`"),
     "a field that there is not": ({"enviroment": {}}, "did you mean `environment`"),
 }  # fmt: skip
 

@@ -132,6 +132,7 @@ def test_events_of_codex_have_the_difference_of_the_sessions_tokens():
                 "output_tokens": 23, "reasoning_output_tokens": 4}},
         ],
         "turn-2.out": [
+            {"type": "thread.started", "thread_id": "t"},
             {"type": "item.completed", "item": {
                 "id": "item_1", "type": "agent_message", "text": "All done."}},
             {"type": "turn.completed", "usage": {

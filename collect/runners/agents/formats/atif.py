@@ -7,18 +7,17 @@ ones there as here. Reasoning and what the format has no place for are left.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 import orjson
 
+from collect.runners.agents.formats.lines import counts_of, fields, members, moment, usd
 from collect.runners.agents.log import (
     MAIN,
     AgentLog,
     Entry,
     LoggedCall,
     Trajectory,
-    count,
     exit_code,
     json_object,
     milliseconds,
@@ -57,11 +56,10 @@ def _trajectories(
     document: Mapping[str, Any], path: str, name: str, depth: int
 ) -> Iterator[Trajectory]:
     yield Trajectory(path, list(_entries(document, name)))
-    inner = document.get("subagent_trajectories")
-    for number, one in enumerate(inner if isinstance(inner, list) else (), start=1):
-        if isinstance(one, dict) and depth < MAX_DEPTH:
-            own = string(one.get("trajectory_id")).removeprefix(f"{MAIN}/") or str(number)
-            yield from _trajectories(one, f"{path}/{own}", f"{name}:{number}", depth + 1)
+    inner = members(document.get("subagent_trajectories"))
+    for number, one in enumerate(inner if depth < MAX_DEPTH else (), start=1):
+        own = string(one.get("trajectory_id")).removeprefix(f"{MAIN}/") or str(number)
+        yield from _trajectories(one, f"{path}/{own}", f"{name}:{number}", depth + 1)
 
 
 def _entries(document: Mapping[str, Any], name: str) -> Iterator[Entry]:
@@ -71,7 +69,7 @@ def _entries(document: Mapping[str, Any], name: str) -> Iterator[Entry]:
             continue
         marks: dict[str, Any] = {
             "source": f"{name}#{number}",
-            "at_ms": _moment(step.get("timestamp")),
+            "at_ms": moment(step.get("timestamp")),
             "is_copied": step.get("is_copied_context") is True,
         }
         text = _text(step.get("message"))
@@ -84,12 +82,7 @@ def _entries(document: Mapping[str, Any], name: str) -> Iterator[Entry]:
 
 
 def _answer(step: Mapping[str, Any], text: str, marks: Mapping[str, Any]) -> Entry:
-    calls = step.get("tool_calls")
     metrics = step.get("metrics")
-    counts = metrics if isinstance(metrics, dict) else {}
-    cost = counts.get("cost_usd")
-    is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 1e9
-    used = {ours: count(counts[one]) for one, ours in OF_METRICS.items() if one in counts}
     return Entry(
         kind="assistant",
         text=text,
@@ -100,49 +93,36 @@ def _answer(step: Mapping[str, Any], text: str, marks: Mapping[str, Any]) -> Ent
                 string(one.get("function_name")),
                 one.get("arguments"),
             )
-            for one in (calls if isinstance(calls, list) else ())
-            if isinstance(one, dict)
+            for one in members(step.get("tool_calls"))
         ),
         served_model=string(step.get("model_name")) or None,
-        usage=used or None,
-        cost_usd=float(cost) if is_cost else None,  # type: ignore[arg-type]
+        usage=counts_of(metrics, OF_METRICS) or None,
+        cost_usd=usd(fields(metrics).get("cost_usd")),
         **marks,
     )
 
 
 def _results(step: Mapping[str, Any], marks: Mapping[str, Any]) -> Iterator[Entry]:
-    observation = step.get("observation")
-    results = observation.get("results") if isinstance(observation, dict) else None
-    for one in results if isinstance(results, list) else ():
-        if isinstance(one, dict):
-            more = one.get("extra")
-            facts = more if isinstance(more, dict) else {}
-            yield Entry(
-                kind="tool_result",
-                text=_text(one.get("content")),
-                call_id=string(one.get("source_call_id")),
-                is_error=facts.get("is_error") is True,
-                exit_code=exit_code(facts.get("exit_code")),
-                duration_ms=milliseconds(facts.get("duration_ms")),
-                **marks,
-            )
+    for one in members(fields(step.get("observation")).get("results")):
+        facts = fields(one.get("extra"))
+        yield Entry(
+            kind="tool_result",
+            text=_text(one.get("content")),
+            call_id=string(one.get("source_call_id")),
+            is_error=facts.get("is_error") is True,
+            exit_code=exit_code(facts.get("exit_code")),
+            duration_ms=milliseconds(facts.get("duration_ms")),
+            **marks,
+        )
 
 
 def _text(value: object) -> str:
     """Return a text, or that of its parts; 1.6 and later may have pictures among them."""
     if isinstance(value, list):
-        return "\n".join(string(one.get("text")) for one in value if isinstance(one, dict))
+        return "\n".join(string(one.get("text")) for one in members(value))
     if value is None or isinstance(value, str):
         return value or ""
     return orjson.dumps(value).decode()
-
-
-def _moment(value: object) -> int:
-    """Return a time in ms since the epoch; 0: it does not say."""
-    try:
-        return max(0, round(datetime.fromisoformat(str(value)).timestamp() * 1000))
-    except (ValueError, OverflowError):
-        return 0
 
 
 def _last(name: str) -> str:

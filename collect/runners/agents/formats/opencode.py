@@ -1,154 +1,169 @@
-"""Events of `opencode run --format json`: steps, each an answer with its calls, results and tokens.
+"""Events of OpenCode (`run --format json`): a step is an answer, its calls stand where they ended.
 
-A step's tokens are its own; `input` leaves out what was read from and written to a cache, so these
-are added. Written for 1.18.
+Input leaves out cached tokens, output leaves out reasoning. The request for a session's title is no
+step; what is cut off has no `step_finish`, and so no tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
+from collect.runners.agents.formats.lines import Line, epoch, fields, in_paths, objects, usd
 from collect.runners.agents.log import (
     MAIN,
     AgentLog,
     Entry,
     LoggedCall,
-    Trajectory,
     count,
     exit_code,
-    json_object,
     milliseconds,
     string,
 )
 
 
 def read(files: Mapping[str, bytes]) -> AgentLog:
-    """Return what was printed in all turns.
+    """Return the steps of what was printed, one file after another.
 
     Args:
-        files: contents by name, a turn each.
+        files: contents by name.
     """
-    steps = _Steps()
-    notes = []
+    notes: list[str] = []
+    reading = _Reading()
     for name, raw in files.items():
-        torn = 0
-        for number, line in enumerate(raw.splitlines(), start=1):
-            found = json_object(line) if line.strip() else {}
-            if found is None:
-                torn += 1
-            elif found:
-                steps.take(found, f"{name}#{number}")
-        steps.close()
-        if torn:
-            notes.append(f"{name}: {torn:,} lines are no JSON objects")
-    return AgentLog((Trajectory(MAIN, steps.entries),), tuple(notes))
+        for source, line in objects(name, raw, notes):
+            reading.take(source, line)
+        reading.close()
+    return AgentLog(in_paths(reading.paths), tuple(notes))
 
 
-@dataclass
-class _Steps:
-    """The steps of a session, while its events are read."""
+@dataclass(slots=True)
+class _Step:
+    """A step while its parts are read."""
 
-    entries: list[Entry] = field(default_factory=list)
-    _answer: int | None = None
-    """Place of the answer under way."""
+    path: str
+    source: str
+    at_ms: int = 0
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    calls: list[tuple[str, LoggedCall]] = field(default_factory=list)
+    """By the id of the part, which tells their order: they are printed as they end."""
+    results: list[Entry] = field(default_factory=list)
+    reason: str = ""
+    usage: dict[str, int] | None = None
+    cost_usd: float | None = None
 
-    def take(self, line: Mapping[str, Any], source: str) -> None:
-        """Take the next event in."""
-        found = line.get("part")
-        part: Mapping[str, Any] = found if isinstance(found, dict) else {}
-        at_ms = count(line.get("timestamp"))
-        match line.get("type"):
-            case "text":
-                self._add(source, at_ms, text=string(part.get("text")))
-            case "reasoning":
-                self._add(source, at_ms, reasoning=string(part.get("text")))
-            case "tool_use":
-                self._tool(part, source, at_ms)
-            case "step_finish":
-                self._finish(part, source, at_ms)
-            case "error":
-                problem = line.get("error")
-                data = problem.get("data") if isinstance(problem, dict) else None
-                what = data.get("message") if isinstance(data, dict) else None
-                said = string(what) or string(line.get("message"))
-                self.entries.append(Entry(kind="error", source=source, at_ms=at_ms, error=said))
+
+class _Reading:
+    """The steps of each session while events are read."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, list[Entry]] = {}
+        self._main = ""
+        """The session that the first event is of."""
+        self._open: dict[str, _Step] = {}
+        """By message, which a step is."""
+
+    def take(self, source: str, line: Line) -> None:
+        """Take an event in."""
+        session = string(line.get("sessionID"))
+        self._main = self._main or session
+        path = MAIN if session in ("", self._main) else f"{MAIN}/{session}"
+        part, kind = fields(line.get("part")), string(line.get("type"))
+        at = epoch(line.get("timestamp"))
+        if kind == "error":
+            self.close()
+            error = fields(line.get("error"))
+            what = string(fields(error.get("data")).get("message")) or string(error.get("name"))
+            entry = Entry(kind="error", source=source, at_ms=at, error=what)
+            self.paths.setdefault(path, []).append(entry)
+        elif kind in ("step_start", "text", "reasoning", "tool_use", "step_finish"):
+            self._part(kind, part, self._step(path, source, part), at)
 
     def close(self) -> None:
-        """End the answer under way: what follows is of another one."""
-        self._answer = None
+        """End the steps that are open: they were cut off."""
+        for name in list(self._open):
+            self._end(name)
 
-    def _add(
-        self,
-        source: str,
-        at_ms: int,
-        *,
-        text: str = "",
-        reasoning: str = "",
-        call: LoggedCall | None = None,
-    ) -> None:
-        """Add to the answer under way, which may begin here."""
-        if self._answer is None:
-            self._answer = len(self.entries)
-            self.entries.append(Entry(kind="assistant", source=source, at_ms=at_ms))
-        one = self.entries[self._answer]
-        self.entries[self._answer] = replace(
-            one,
-            text="\n".join(filter(None, (one.text, text))),
-            reasoning="\n".join(filter(None, (one.reasoning, reasoning))),
-            calls=one.calls if call is None else (*one.calls, call),
-        )
+    def _step(self, path: str, source: str, part: Line) -> tuple[str, _Step]:
+        name = f"{path} {string(part.get('messageID'))}"
+        if name not in self._open:
+            self._open[name] = _Step(path, source)
+        return name, self._open[name]
 
-    def _tool(self, part: Mapping[str, Any], source: str, at_ms: int) -> None:
-        found = part.get("state")
-        state: Mapping[str, Any] = found if isinstance(found, dict) else {}
-        call_id = string(part.get("callID"))
-        self._add(
-            source,
-            at_ms,
-            call=LoggedCall(call_id, string(part.get("tool")), state.get("input")),
-        )
-        more, times = state.get("metadata"), state.get("time")
-        facts = more if isinstance(more, dict) else {}
-        began, ended = (
-            milliseconds(times.get(name)) if isinstance(times, dict) else None
-            for name in ("start", "end")
-        )
-        is_error = state.get("status") == "error"
-        code = exit_code(facts.get("exit"))
-        self.entries.append(
+    def _part(self, kind: str, part: Line, found: tuple[str, _Step], at: int) -> None:
+        name, step = found
+        began = epoch(fields(part.get("time")).get("start"))
+        match kind:
+            case "text":
+                step.texts.append(string(part.get("text")))
+            case "reasoning":
+                step.thoughts.append(string(part.get("text")))
+            case "tool_use":
+                began = epoch(fields(fields(part.get("state")).get("time")).get("start"))
+                self._tool(part, step, at)
+            case "step_finish":
+                step.reason = string(part.get("reason"))
+                step.usage = _usage(part.get("tokens"))
+                step.cost_usd = usd(part.get("cost")) or None
+        step.at_ms = step.at_ms or began
+        if kind == "step_finish":
+            step.at_ms = step.at_ms or at
+            self._end(name)
+
+    def _tool(self, part: Line, step: _Step, at: int) -> None:
+        state = fields(part.get("state"))
+        time, known = fields(state.get("time")), fields(state.get("metadata"))
+        began, ended = epoch(time.get("start")), epoch(time.get("end"))
+        code = exit_code(known.get("exit"))
+        call_id, is_failed = string(part.get("callID")), state.get("status") == "error"
+        call = LoggedCall(call_id, string(part.get("tool")), state.get("input"))
+        step.calls.append((string(part.get("id")), call))
+        step.results.append(
             Entry(
                 kind="tool_result",
-                source=source,
-                at_ms=at_ms,
-                text=string(state.get("error" if is_error else "output")),
+                source=step.source,
+                at_ms=ended or at,
+                text=string(state.get("error" if is_failed else "output")),
                 call_id=call_id,
-                is_error=is_error or code not in {None, 0},
+                is_error=is_failed or code not in (None, 0),
                 exit_code=code,
-                duration_ms=None if began is None or ended is None else max(0, ended - began),
+                duration_ms=milliseconds(ended - began) if began and ended else None,
             )
         )
 
-    def _finish(self, part: Mapping[str, Any], source: str, at_ms: int) -> None:
-        if self._answer is None:
-            self._add(source, at_ms)
-        tokens = part.get("tokens")
-        counts: Mapping[str, Any] = tokens if isinstance(tokens, dict) else {}
-        cache = counts.get("cache")
-        cached: Mapping[str, Any] = cache if isinstance(cache, dict) else {}
-        read_tokens, written = count(cached.get("read")), count(cached.get("write"))
-        usage = {
-            "input_tokens": count(counts.get("input")) + read_tokens + written,
-            "cached_input_tokens": read_tokens,
-            "cache_write_tokens": written,
-            "output_tokens": count(counts.get("output")),
-            "reasoning_tokens": count(counts.get("reasoning")),
-        }
-        assert self._answer is not None
-        self.entries[self._answer] = replace(
-            self.entries[self._answer],
-            usage=usage if counts else None,
-            finish_reason=string(part.get("reason")) or None,
+    def _end(self, name: str) -> None:
+        step = self._open.pop(name)
+        if not (step.texts or step.thoughts or step.calls or step.reason):
+            return  # begun, and nothing came
+        calls = tuple(call for _, call in sorted(step.calls, key=lambda one: one[0]))
+        answer = Entry(
+            kind="assistant",
+            source=step.source,
+            at_ms=step.at_ms,
+            text="\n".join(one for one in step.texts if one),
+            reasoning="\n".join(one for one in step.thoughts if one),
+            calls=calls,
+            finish_reason=step.reason or None,
+            usage=step.usage,
+            cost_usd=step.cost_usd,
         )
-        self.close()
+        results = sorted(step.results, key=lambda one: one.at_ms)
+        self.paths.setdefault(step.path, []).extend([answer, *results])
+
+
+def _usage(tokens: object) -> dict[str, int] | None:
+    known = fields(tokens)
+    cache = fields(known.get("cache"))
+    read_, written = count(cache.get("read")), count(cache.get("write"))
+    sent, thought = count(known.get("input")), count(known.get("reasoning"))
+    said = count(known.get("output"))
+    if not (sent or said or read_ or written or thought):
+        return None
+    return {
+        "input_tokens": count(sent + read_ + written),
+        "cached_input_tokens": read_,
+        "cache_write_tokens": written,
+        "output_tokens": count(said + thought),
+        "reasoning_tokens": thought,
+    }

@@ -1,0 +1,128 @@
+"""Trajectories of mini-swe-agent (`.traj.json`): messages, with what it knows of each in `extra`.
+
+An answer holds what the server sent; cached tokens are inside its input. An answer that the agent
+could not follow stands only in the complaint about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from collect.runners.agents.formats.lines import (
+    Line,
+    arguments_of,
+    counts_of,
+    epoch,
+    fields,
+    members,
+    text_of,
+    usd,
+)
+from collect.runners.agents.log import (
+    MAIN,
+    AgentLog,
+    Entry,
+    LoggedCall,
+    Trajectory,
+    count,
+    exit_code,
+    json_object,
+    string,
+)
+
+OF_USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+
+ENDED_WELL = frozenset({"", "Submitted"})
+"""How it ended where nothing went wrong; empty: it was cut off."""
+
+
+def read(files: Mapping[str, bytes]) -> AgentLog:
+    """Return the messages of trajectories, one file after another.
+
+    Args:
+        files: contents by name.
+    """
+    entries: list[Entry] = []
+    notes = []
+    for name, raw in files.items():
+        document = json_object(raw)
+        if document is None or not isinstance(document.get("messages"), list):
+            notes.append(f"{name} is no trajectory of mini-swe-agent")
+            continue
+        for number, message in enumerate(document["messages"], start=1):
+            if isinstance(message, dict):
+                entries += _entries(message, f"{name}#{number}")
+    return AgentLog((Trajectory(MAIN, entries),) if entries else (), tuple(notes))
+
+
+def _entries(message: Line, source: str) -> Iterator[Entry]:
+    extra = fields(message.get("extra"))
+    at_ms = epoch(extra.get("timestamp"), unit_ms=1000)
+    marks: dict[str, Any] = {"source": source, "at_ms": at_ms}
+    text = text_of(message.get("content"))
+    response = fields(extra.get("response"))
+    match message.get("role"):
+        case "assistant":
+            yield _answer(message, response, extra, marks)
+        case "tool":
+            yield _result(message, extra, text, marks)
+        case "exit":
+            status = string(extra.get("exit_status"))
+            if status not in ENDED_WELL:
+                what = text if status in text else f"{status}: {text}"
+                yield Entry(kind="error", error=what, **marks)
+        case role:
+            if response:
+                choice = next(members(response.get("choices")), {})
+                yield _answer(fields(choice.get("message")), response, extra, marks)
+            if text:
+                kind = "system" if role == "system" or extra.get("interrupt_type") else "user"
+                yield Entry(kind=kind, text=text, **marks)  # type: ignore[arg-type]
+
+
+def _answer(message: Line, response: Line, extra: Line, marks: Mapping[str, Any]) -> Entry:
+    choice = next(members(response.get("choices")), {})
+    return Entry(
+        kind="assistant",
+        text=text_of(message.get("content")),
+        reasoning=string(message.get("reasoning_content")),
+        calls=tuple(_call(one) for one in members(message.get("tool_calls"))),
+        response_id=string(response.get("id")) or None,
+        finish_reason=string(choice.get("finish_reason")) or None,
+        served_model=string(response.get("model")) or None,
+        usage=_usage(response.get("usage")),
+        cost_usd=usd(extra.get("cost")) or None,
+        **marks,
+    )
+
+
+def _call(call: Line) -> LoggedCall:
+    function = fields(call.get("function"))
+    arguments = arguments_of(function.get("arguments"))
+    return LoggedCall(string(call.get("id")), string(function.get("name")), arguments)
+
+
+def _usage(usage: object) -> dict[str, int] | None:
+    known = fields(usage)
+    found = counts_of(known, OF_USAGE)
+    sent, said = fields(known.get("prompt_tokens_details")), known.get("completion_tokens_details")
+    if "cached_tokens" in sent:
+        found["cached_input_tokens"] = count(sent["cached_tokens"])
+    return {**found, **counts_of(said, {"reasoning_tokens": "reasoning_tokens"})} or None
+
+
+def _result(message: Line, extra: Line, text: str, marks: Mapping[str, Any]) -> Entry:
+    """Return what a command said: as it was, where that is known, or as the model was told."""
+    raw = extra.get("raw_output")
+    code = exit_code(extra.get("returncode"))
+    failed = string(extra.get("exception_info"))
+    is_run = not failed or code not in (None, -1)
+    return Entry(
+        kind="tool_result",
+        text=(raw or failed) if isinstance(raw, str) else text,
+        call_id=string(message.get("tool_call_id")),
+        is_error=bool(failed) or code not in (None, 0),
+        exit_code=code if is_run else None,
+        **marks,
+    )
