@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark swebench duckdb pipx openclaw openclaw-newest harbor clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark swebench duckdb pipx openclaw openclaw-newest mini-swe-agent harbor clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -182,6 +182,16 @@ openclaw-newest: $(STAMP) ## run the tests of the agent OpenClaw on its newest v
 	export OPENCLAW_FOLDER=$(CURDIR)/$(NEWEST) OPENCLAW_VERSION=$$($(NEWEST)/bin/node -p \
 			'require("./$(NEWEST)/node_modules/openclaw/package.json").version') \
 		&& $(PYTEST) -m agents tests/end_to_end/openclaw
+
+# An agent that is too large to be tried with every change: 750 MB, from the index of packages.
+MINI := .tools/mini-swe-agent-2.4.6
+
+$(MINI): $(STAMP)
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6 || { rm -r $@; exit 1; }
+
+mini-swe-agent: $(MINI) ## run the tests of the agent mini-swe-agent by its shipped configuration
+	export MINI_SWE_AGENT=$(CURDIR)/$(MINI) && $(PYTEST) -m agents tests/end_to_end/command/test_mini_swe_agent.py
 
 # Of each target; `make fuzz SECONDS=600 TARGETS="yaml sql"` looks longer at two of them.
 SECONDS ?= 20

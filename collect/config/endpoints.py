@@ -74,6 +74,10 @@ class Transport:
     """It sends prompts of its own around ours, and asks more than once."""
     limits: tuple[str, ...] = ("max_completion_tokens", "max_tokens")
     """Request options that limit an answer."""
+    needs_limit: bool = False
+    """Its server refuses a request that limits no answer."""
+    takes_late_system: bool = True
+    """Whether a system message may stand behind what others say."""
 
     def base_url(self, written: str | None) -> str:
         """Return where to ask: as it is written, as the environment says, or the usual address."""
@@ -128,6 +132,21 @@ PROVIDERS = Registry(
             takes_tools=True,
             thinking_levels=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
             has_upstreams=True,
+        ),
+        "anthropic_messages": Transport(
+            "collect.providers.anthropic_messages:AnthropicMessages",
+            "ANTHROPIC_BASE_URL",
+            "https://api.anthropic.com",
+            "ANTHROPIC_API_KEY",
+            frozenset({"api.anthropic.com"}),
+            EVERYWHERE | OF_HTTP | {"temperature", "top_p"},
+            thinking_levels=("none", "low", "medium", "high", "xhigh", "max"),
+            takes_names=False,
+            takes_tools=True,
+            is_anthropic=True,
+            limits=("max_tokens",),
+            needs_limit=True,
+            takes_late_system=False,
         ),
         "claude_code_cli": Transport(
             "collect.providers.claude_code.provider:ClaudeCode",

@@ -163,6 +163,7 @@ def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
             skipped, or that a selected model's transport cannot send.
     """
     problems = unsupported.unsendable(inputs.models, inputs.cases)
+    problems += unsupported.unlimited(inputs.models, inputs.cases)
     if not skip_unevaluable:
         problems += [one.problem for case in inputs.cases for one in case.unbuilt]
     if problems:

@@ -234,8 +234,8 @@ def _base_url(
         place.add_problem(unnamed, "api_key_env")
     if what := endpoints.url_problem(base_url):
         place.add_problem(what, blame, found=endpoints.shown_url(base_url))
-    elif transport.executable is not None and base_url.endswith("/v1"):
-        what = "ends in `/v1`, which the command adds by itself"
+    elif transport.is_anthropic and base_url.endswith("/v1"):
+        what = f"ends in `/v1`, which `{model.provider}` adds by itself"
         place.add_problem(what, blame, found=f"`{base_url}`", advice=f"write `{base_url[:-3]}`")
     elif unnamed is None:
         if what := endpoints.key_problem(transport, base_url, model.api_key_env, allowed_hosts):

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from collect.checks.declarative import HINDRANCES
@@ -220,6 +221,28 @@ def unsendable(models: Sequence[ResolvedModel], cases: Sequence[LoadedCase]) -> 
     return [*problems, *_two_offers(models, cases)]
 
 
+def unlimited(models: Iterable[ResolvedModel], cases: Sequence[LoadedCase]) -> Iterator[Problem]:
+    """Yield a problem of each model that has to be told how long an answer may be, and is not.
+
+    Only a run profile settles that, so a suite alone is not held against it.
+    """
+    asked = [case for case in cases if RUNNERS[case.runner_type].asks_once]
+    for model in models:
+        transport = PROVIDERS[model.provider]
+        if not transport.needs_limit or any(
+            map(model.request_options.__contains__, transport.limits)
+        ):
+            continue
+        case = next((one for one in asked if model.setting("max_tokens", one) is None), None)
+        if case is not None:
+            what = (
+                f"`{model.provider}` refuses a request without `max_tokens`, and case "
+                f"`{case.case_id}` has none for model `{model.model_id}`"
+            )
+            advice = "write `max_tokens` under `runner_defaults` of the run profile"
+            yield Problem(None, what, advice=advice)
+
+
 def _two_offers(models: Iterable[ResolvedModel], cases: Iterable[LoadedCase]) -> Iterator[Problem]:
     """Yield a problem of each model whose request options stand in the way of a case's tools."""
     case = next((case for case in cases if case.context.llm_probe.tools), None)
@@ -258,6 +281,11 @@ def _of_case(case: LoadedCase, provider: str) -> Iterator[Problem]:
         advice = "leave the case out of this model's suite"
         key = "input.context.llm_probe.tools"
         yield Problem(where, what, key, allowed=able, advice=advice)
+    roles = [message["role"] for message in case.messages]
+    is_late = "system" in roles[len(list(takewhile("system".__eq__, roles))) :]
+    if is_late and RUNNERS[case.runner_type].asks_once and not transport.takes_late_system:
+        what = f"`{provider}` takes system messages at the beginning alone"
+        yield _of_messages(where, case, what)
     if not transport.takes_dialogue and any(
         message["role"] not in {"system", "user"} for message in case.messages
     ):

@@ -57,6 +57,8 @@ class Prepared:
     """What is sent, for the record."""
     raw: bytes
     """The same as JSON text."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of this request alone, beside those of every one."""
 
 
 @dataclass(frozen=True, slots=True)

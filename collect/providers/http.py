@@ -46,6 +46,9 @@ STREAM_REFUSED = "the server refuses `stream`: asked without, time to first toke
 END_MARKER = b"[DONE]"
 """The data of the event that ends a stream of a chat completion."""
 
+HEADER = re.compile(r"[!-~][ -~]{0,2000}")
+"""A value of a header that a tool may have us send."""
+
 LONE_CR = re.compile(rb"\r(?!\n)")
 """The end of a line, as LF and CR LF are."""
 
@@ -94,11 +97,13 @@ class OverHttp(ABC):
     """Below the base URL."""
     end: ClassVar[re.Pattern[bytes] | None]
     """What ends a stream before the body does; None: the body's own end."""
+    handed_on: ClassVar[frozenset[str]] = frozenset()
+    """Headers of a tool's request, by lower-case name, without which its body is refused."""
 
     def __init__(
         self, model: ResolvedModel, api_key: str | None, completions: CompletionQueue | None = None
     ) -> None:
-        """Open nothing yet; a key is sent as a bearer token.
+        """Open nothing yet.
 
         Raises:
             ConfigError: the address or the proxy that the environment names cannot be used.
@@ -109,13 +114,21 @@ class OverHttp(ABC):
             "User-Agent": "benchlake",
             "Content-Type": "application/json",
         }
-        if api_key is not None:
-            headers["Authorization"] = f"Bearer {api_key}"
+        headers |= self.key_headers(api_key)
         self.model = model
         self._streams = True
         self._noted: set[str] = set()
         self._target = target_of(f"{model.base_url}{self.path}", headers)
         self._transport = carrier_of(model, completions)
+
+    def key_headers(self, api_key: str | None) -> dict[str, str]:
+        """Return what says who asks: a key is sent as a bearer token."""
+        return {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+
+    @property
+    def tool_path(self) -> str:
+        """Where a tool asks that was given the address of a server and knows its API."""
+        return f"/v1{self.path.removeprefix('/v1')}"
 
     @abstractmethod
     def body(self, request: Request, *, stream: bool) -> dict[str, JsonValue]:
@@ -159,12 +172,15 @@ class OverHttp(ABC):
         self._noted.update(fresh)  # each is said once a run
         return replace(reply, notes=(*reply.notes, *fresh))
 
-    def relayed(self, body: Mapping[str, JsonValue], request: Request) -> Prepared:
+    def relayed(
+        self, body: Mapping[str, JsonValue], request: Request, headers: Mapping[str, str]
+    ) -> Prepared:
         """Return a request that a tool has written, with the settings of ours in it.
 
         Args:
             body: the tool's; its messages, its tools and whether it streams stay.
             request: whose settings stand in place of the tool's own.
+            headers: the tool's, by lower-case name; those are sent that its body needs.
         """
         streams = body.get("stream") is True
         ours = self.body(request, stream=streams) | dict(self.model.request_options)
@@ -173,7 +189,9 @@ class OverHttp(ABC):
         replaced = limits if limits & settings.keys() else set()  # a server takes one of them
         kept = {name: one for name, one in body.items() if name not in replaced}
         whole: dict[str, JsonValue] = {**kept, **settings, "stream": streams}
-        return Prepared(request, whole, orjson.dumps(whole))
+        given = {name: one for name, one in headers.items() if name in self.handed_on}
+        sent = {name: one for name, one in given.items() if HEADER.fullmatch(one)}
+        return Prepared(request, whole, orjson.dumps(whole), sent)
 
     async def relay(self, prepared: Prepared, exchange: http_client.Exchange) -> Reply:
         """Send a tool's request once, and return what came of it; `exchange` takes the answer."""
@@ -182,11 +200,13 @@ class OverHttp(ABC):
     async def _ask(self, prepared: Prepared, exchange: http_client.Exchange | None = None) -> Reply:
         if exchange is None:
             exchange = http_client.Exchange(self.end if prepared.body["stream"] else None)
-        timeout_s = prepared.request.timeout_s
+        timeout_s, target = prepared.request.timeout_s, self._target
+        if prepared.headers:
+            target = target_of(target.url, {**target.headers, **prepared.headers})
         failure = None
         try:
             async with http_client.Deadline(timeout_s, exchange):
-                await self._transport.post(self._target, prepared.raw, exchange)
+                await self._transport.post(target, prepared.raw, exchange)
         except TimeoutError:
             message = f"no complete answer within {timeout_s:g} s"
             failure = Reply(failure_type="timeout", error_code="timeout", error_message=message)

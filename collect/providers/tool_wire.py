@@ -1,12 +1,13 @@
-"""How tools, calls and their results are spelled in the two APIs, as a model is asked.
+"""How tools, calls and their results are spelled in the three APIs, as a model is asked.
 
 Chat completions have a message with its calls and a message for each result; the Responses API has
-items of their own, and the reasoning before them. What a server wants back as it came is `echo`.
+items of their own, and the reasoning before them; the Messages API has blocks in messages that take
+turns. What a server wants back as it came is `echo`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -139,3 +140,75 @@ def response_tools(request: Request) -> dict[str, JsonValue]:
     elif choice != "auto":
         part["tool_choice"] = {"type": "function", "name": choice}
     return part
+
+
+def block_messages(messages: Iterable[WireMessage]) -> dict[str, JsonValue]:
+    """Return a conversation in the words of the Messages API: `system`, where there is one, apart.
+
+    Results of calls are blocks of one message of the user's.
+    """
+    system: list[str] = []
+    turns: list[JsonValue] = []
+    results: list[JsonValue] = []
+    for message in messages:
+        if (call_id := message.get("tool_call_id")) is not None:
+            if not results:
+                turns.append({"role": "user", "content": results})
+            results.append(
+                {"type": "tool_result", "tool_use_id": call_id, "content": message["content"]}
+            )
+            continue
+        results = []
+        if message["role"] == "system":
+            system.append(message["content"])
+        elif calls := message.get("tool_calls", ()):
+            thoughts = message.get("echo", {}).get("thoughts")
+            blocks: list[JsonValue] = list(thoughts) if isinstance(thoughts, list) else []
+            if message["content"]:
+                blocks.append({"type": "text", "text": message["content"]})
+            blocks += [
+                {
+                    "type": "tool_use",
+                    "id": call["call_id"],
+                    "name": call["name"],
+                    "input": _object(call["arguments"]),
+                }
+                for call in calls
+            ]
+            turns.append({"role": message["role"], "content": blocks})
+        else:
+            turns.append({"role": message["role"], "content": message["content"]})
+    found: dict[str, JsonValue] = {"system": "\n\n".join(system)} if system else {}
+    return found | {"messages": turns}
+
+
+def _object(arguments: str) -> JsonValue:
+    """Return arguments as an object, which the API wants whatever the model has written."""
+    try:
+        found = orjson.loads(arguments or "{}")
+    except orjson.JSONDecodeError:
+        found = None
+    return found if isinstance(found, dict) else {"arguments": arguments}
+
+
+def block_tools(request: Request) -> dict[str, JsonValue]:
+    """Return the tools of a request, and which of them must be called, if any.
+
+    A conversation with calls names its tools to the end, also where no further call is wanted.
+    """
+    choice = "none" if request.withholds_tools else request.tool_choice
+    kinds = {"auto": "auto", "none": "none", "required": "any"}
+    named: JsonValue = (
+        {"type": kinds[choice]} if choice in kinds else {"type": "tool", "name": choice}
+    )
+    part: dict[str, JsonValue] = {
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": dict(tool.parameters),
+            }
+            for tool in request.tools
+        ]
+    }
+    return part if choice == "auto" else part | {"tool_choice": named}

@@ -20,7 +20,7 @@ NAME = "LEAKED_API_KEY"
 KEY = "Qx7hasnoshapethatanyoneknows42"
 """Unlike any known form of a key: only its variable tells that it is one."""
 
-HTTP = ("ollama_openai", "openai_chat", "openai_responses", "openrouter")
+HTTP = ("ollama_openai", "openai_chat", "openai_responses", "openrouter", "anthropic_messages")
 
 
 def misbehave(other):
@@ -35,6 +35,7 @@ def misbehave(other):
             choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             output = {"type": "message", "content": [{"type": "output_text", "text": text}]}
             answer = {"model": KEY, "choices": [choice], "output": [output], "status": "completed"}
+            answer |= {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
             wire.answer(answer | {"usage": {"input_tokens": 1, "output_tokens": 1, KEY: KEY}})
         elif "in an error" in words:
             wire.answer({"error": {"message": f"wrong key {KEY}", "code": KEY}}, status=401)
@@ -128,6 +129,7 @@ def test_a_key_is_nowhere_but_in_its_variable_and_on_its_wire(project, endpoint,
         for name in HTTP
     ]
     root = endpoint.base_url.removesuffix("/v1")
+    models[-1] |= {"base_url": root, "max_tokens": 9}
     cli = {"provider": "claude_code_cli", "base_url": root, "executable": str(real_claude())}
     project.suite(models=[*models, {"model_id": "claude", **shared, **cli}])
     project.profile(
@@ -156,7 +158,7 @@ def test_a_key_is_nowhere_but_in_its_variable_and_on_its_wire(project, endpoint,
     (run_dir,) = (path for path in (project.root / "runs").iterdir() if path.name != "lake")
     rows = [json.loads(line) for line in (run_dir / "results.jsonl").read_text().splitlines()]
     rows = [row for row in rows if row["record_type"] == "result"]
-    assert len(rows) == 30
+    assert len(rows) == 36
     assert any("[redacted]" in row["raw_output"] for row in rows)
     assert any("[redacted]" in (row["error_message"] or "") for row in rows)
     assert watch.found == []

@@ -44,6 +44,7 @@ def models_of(local, executable):
         "api_key_env": KEY_VARIABLE,
         "warmup": 0,
     }
+    messages = {"provider": "anthropic_messages", "base_url": root}
     plain = {"temperature": 0, "seed": 1}
     claude = {"base_url": root, "executable": str(executable), "max_tokens": 32}
     claude["request_options"] = {"temperature": 0}
@@ -52,6 +53,8 @@ def models_of(local, executable):
         {"model_id": "whole", "provider": "openai_chat", "stream": False, **shared, **plain},
         {"model_id": "responses", "provider": "openai_responses", **shared},
         {"model_id": "responses_whole", "provider": "openai_responses", "stream": False, **shared},
+        {"model_id": "messages", **shared, **messages},
+        {"model_id": "messages_whole", "stream": False, **shared, **messages},
         {"model_id": "claude", "provider": "claude_code_cli", **shared, **claude},
     ]
 
@@ -81,11 +84,14 @@ def test_token_sums_equal_the_servers_own_counters(weights, project):
     (results,) = project.root.glob("runs/*/results.jsonl")
     rows = [json.loads(line) for line in results.read_text().splitlines()]
     rows = [row for row in rows if row["record_type"] == "result"]
-    assert len(rows) == 5 * len(PROMPTS), done.stderr
+    assert len(rows) == 7 * len(PROMPTS), done.stderr
     assert {row["availability_status"] for row in rows} == {"ok"}, done.stderr
     sources = {row["token_source"] for row in rows}
-    assert sources == {"api", "model_usage", "usage"}, "of the CLI, whole answers and cut ones"
+    assert {"api", "model_usage"} <= sources <= {"api", "model_usage", "usage"}, "cut ones of a CLI"
     counted = {name: after[name] - before[name] for name in COUNTERS}
+    names = ("model_id", "case_id", "token_source", "failure_type", "error_message", "raw_output")
+    untold = [[row[name] for name in names] for row in rows if row["cached_input_tokens"] is None]
+    assert untold == [], "each of them says what it took from the cache"
     cached = sum(row["cached_input_tokens"] for row in rows)
     assert counted == {
         "prompt_tokens_total": sum(row["input_tokens"] for row in rows) - cached,

@@ -5,7 +5,7 @@ import re
 import orjson
 
 from collect.http_client import Exchange
-from collect.providers import openai_chat, openai_responses
+from collect.providers import anthropic_messages, openai_chat, openai_responses
 from collect.providers.http import END_MARKER, events
 from collect.providers.openai_chat import DeltaShape
 from tests.fuzz.inputs import cuts
@@ -14,6 +14,11 @@ WORDS = [
     b"data: ",
     b"data:",
     b"data: [DONE]",
+    b'data: {"type":"message_start","message":{}}',
+    b'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+    b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}',
+    b'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}',
+    b'data: {"type":"message_stop"}',
     b"event: x",
     b"id: 1",
     b": comment",
@@ -61,10 +66,10 @@ def check(data):
         assert exchange.size == len(data)
         marks.add(marked is not None)
         _check_moments(exchange, pieces)
-        for read in (openai_chat.read_stream, openai_responses.read_stream):
-            answers.add((read.__module__, repr(_untimed(read(exchange)))))
+        for module in (openai_chat, openai_responses, anthropic_messages):
+            answers.add((module.__name__, repr(_untimed(module.read_stream(exchange)))))
     assert len(marks) == 1, "the end marker is seen in some cuts only"
-    assert len(answers) == 2, "the answer depends on how it was cut"
+    assert len(answers) == 3, "the answer depends on how it was cut"
     _check_short_way(data)
 
 

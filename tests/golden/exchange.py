@@ -9,6 +9,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from collect.config.endpoints import PROVIDERS
 from collect.http_client.pool import CompletionQueue
 from collect.providers import provider_of
 from collect.providers.base import Request
@@ -27,8 +28,9 @@ def ask(provider, asked, base_url, key):
     request = Request(**settings | {"messages": tuple(settings["messages"])})
 
     async def go():
+        url = base_url.removesuffix("/v1") if PROVIDERS[provider].is_anthropic else base_url
         asking = provider_of(
-            model(base_url, **asked["model"] | {"provider": provider}), key, CompletionQueue()
+            model(url, **asked["model"] | {"provider": provider}), key, CompletionQueue()
         )
         try:
             return await asking.ask(asking.prepare(request))
@@ -56,7 +58,7 @@ def sent(raw):
     line, *lines = head.decode().split("\r\n")
     method, path, _ = line.split(" ")
     headers = dict(line.split(": ", 1) for line in lines)
-    hidden = {"Authorization": f"Bearer {KEY}", "Host": HOST}
+    hidden = {"Authorization": f"Bearer {KEY}", "x-api-key": KEY, "Host": HOST}
     headers |= {name: value for name, value in hidden.items() if name in headers}
     return {"method": method, "path": path, "headers": headers, "body": json.loads(body)}
 

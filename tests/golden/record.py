@@ -96,7 +96,11 @@ def record(local, provider, name, wanted):
 
 def main():
     with serving(fetch_weights(), context_tokens=CONTEXT_TOKENS) as local:
-        for provider, more in (("openai_chat", OF_CHAT), ("openai_responses", {})):
+        for provider, more in (
+            ("openai_chat", OF_CHAT),
+            ("openai_responses", {}),
+            ("anthropic_messages", {}),
+        ):
             for name, wanted in (SCENARIOS | more).items():
                 record(local, provider, name, wanted)
 

@@ -46,13 +46,18 @@ class AgentModel:
             orders = {"calls": [], "say": "A title"}
         call = orders["calls"][done] if done < len(orders["calls"]) else None
         if call is None and "hang" in orders:
+            with self._lock:
+                self.usages.append((mark_of(messages), *self._told_at_once(number)))
             wire.open_stream()
             wire.send(self._beginning(number))
             wire.sleep(300)
             return
         with self._lock:
             self.usages.append((mark_of(messages), 100 + number, 10 + number))
-        wire.stream(self._answer(number, call, orders.get("say", "Done.")))
+        self._send(wire, number, call, orders.get("say", "Done."))
+
+    def _send(self, wire, number, call, text):
+        wire.stream(self._answer(number, call, text))
 
     def _messages(self, body):
         """Return what was sent as messages of chat completions, as far as orders need it."""
@@ -61,6 +66,10 @@ class AgentModel:
     def _beginning(self, number):
         """Return what comes of an answer before it hangs."""
         return sse(chunk("I am"), end=False)
+
+    def _told_at_once(self, number):
+        """Return the tokens in and out that the beginning of an answer tells of."""
+        return 0, 0
 
     def _answer(self, number, call, text):
         """Return an answer of 100 and 10 tokens more than its number: a call, or a text."""

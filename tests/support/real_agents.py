@@ -9,8 +9,9 @@ from tests.support.paths import TOOLS
 
 def real_agent(name):
     """Return the folder with an agent from npm; its absence fails in CI and skips elsewhere."""
-    folder = TOOLS / name / "node_modules"
-    if not (folder / ".bin" / name).exists():
-        why = f"needs the command {name}: `make {name}`, which needs npm"
+    command = "claude" if name == "claude-code" else name
+    folder = TOOLS / ("node_modules" if command == "claude" else f"{name}/node_modules")
+    if not (folder / ".bin" / command).exists():
+        why = f"needs the command {command}: `make {command}`, which needs npm"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
     return folder

@@ -3,6 +3,7 @@
 import json
 
 from tests.support.endpoint import chunk, sse, usage
+from tests.support.messages_wire import event
 
 
 class ToolModel:
@@ -21,18 +22,19 @@ class ToolModel:
 
     def __call__(self, wire, request):
         body = request.body
-        is_responses = request.line.split()[1].endswith("/responses")
-        answer = self._items(body) if is_responses else self._message(body)
-        if is_responses:
-            wire.stream(_response_events(answer)) if body["stream"] else wire.answer(answer)
-        elif body["stream"]:
-            wire.stream(_chunks(answer))
-        else:
-            wire.answer(_completion(answer))
+        path = request.line.split()[1]
+        name = path.rpartition("/")[2]
+        make, whole, stream = {
+            "responses": (self._items, dict, _response_events),
+            "messages": (self._blocks, dict, _block_events),
+            "completions": (self._message, _completion, _chunks),
+        }[name]
+        answer = make(body)
+        wire.stream(stream(answer)) if body["stream"] else wire.answer(whole(answer))
 
     def _next(self, n_turns, body):
         choice = body.get("tool_choice")
-        may_call = "tools" in body and choice != "none"
+        may_call = "tools" in body and choice not in ("none", {"type": "none"})
         return self.turns[n_turns] if may_call and n_turns < len(self.turns) else None
 
     def _message(self, body):
@@ -75,6 +77,32 @@ class ToolModel:
         return {
             "object": "response", "status": "completed", "model": "served-m", "output": output,
             "usage": counts, "incomplete_details": None,
+        }  # fmt: skip
+
+    def _blocks(self, body):
+        blocks = [
+            block
+            for message in body["messages"]
+            for block in (message["content"] if isinstance(message["content"], list) else ())
+        ]
+        self.results = [one["content"] for one in blocks if one["type"] == "tool_result"]
+        turns = [one for one in body["messages"] if one["role"] == "assistant"]
+        calls = self._next(len(turns), body)
+        text = self.text if calls is None else self.says
+        content = [{"type": "text", "text": text}] if text else []
+        content += [
+            {
+                "type": "tool_use",
+                "id": f"call_{len(turns)}_{number}" if self.ids else "",
+                "name": name,
+                "input": json.loads(arguments) if isinstance(arguments, str) else arguments,
+            }
+            for number, (name, arguments) in enumerate(calls or ())
+        ]
+        return {
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "served-m",
+            "content": content, "stop_reason": "end_turn" if calls is None else "tool_use",
+            "usage": {"input_tokens": 7, "output_tokens": 3},
         }  # fmt: skip
 
 
@@ -124,3 +152,27 @@ def _response_events(response):
         events.append({"type": "response.output_item.done", "item": item})
     events.append({"type": "response.completed", "response": response})
     return sse(*events, end=False)
+
+
+def _block_events(message):
+    """Return a stream whose arguments come in two pieces."""
+    events = [event("message_start", message=message | {"content": [], "stop_reason": None})]
+    for index, block in enumerate(message["content"]):
+        if block["type"] == "text":
+            first, pieces = block | {"text": ""}, [("text_delta", "text", block["text"])]
+        else:
+            text = _text(block["input"])
+            half = len(text) // 2
+            first = block | {"input": {}}
+            pieces = [
+                ("input_json_delta", "partial_json", one) for one in (text[:half], text[half:])
+            ]
+        events.append(event("content_block_start", index=index, content_block=first))
+        events += [
+            event("content_block_delta", index=index, delta={"type": kind, field: piece})
+            for kind, field, piece in pieces
+        ]
+        events.append(event("content_block_stop", index=index))
+    delta = {"stop_reason": message["stop_reason"]}
+    events.append(event("message_delta", delta=delta, usage={"output_tokens": 3}))
+    return b"".join([*events, event("message_stop")])

@@ -22,9 +22,6 @@ from collect.providers.http_reply import read_answer
 from collect.runners.agents.log import json_object
 from collect.runners.trace import now_ms
 
-PREFIX = "/v1"
-"""Before every path that the agent asks."""
-
 FIRST_EVENT = re.compile(rb"^data: ?(\{.*)$", re.MULTILINE)
 
 MAX_AT_ONCE = 16
@@ -81,15 +78,16 @@ class AgentWire:
         path = urlsplit(knock.path).path
         if not hmac.compare_digest(knock.password.encode(), self.password.encode()):
             answer.refuse(401, "not the password of this trial")
-        elif knock.method != "POST" or path != f"{PREFIX}{self._provider.path}":
-            answer.refuse(404, f"nothing is asked here but POST {PREFIX}{self._provider.path}")
+        elif knock.method != "POST" or path != self._provider.tool_path:
+            answer.refuse(404, f"nothing is asked here but POST {self._provider.tool_path}")
         else:
             body = json_object(knock.body)
             if body is None:
                 answer.refuse(400, "not a JSON object")
             else:
                 async with self._room:
-                    await self._relay(self._provider.relayed(body, self._request), answer)
+                    prepared = self._provider.relayed(body, self._request, knock.headers)
+                    await self._relay(prepared, answer)
 
     async def _relay(self, prepared: Prepared, answer: Answer) -> None:
         is_first, self._is_begun = not self._is_begun, True

@@ -19,7 +19,10 @@ from schemas.config.agent import Agent
 CUSTOM = "custom"
 """What openclaw calls the service of a model that is not behind OpenRouter."""
 
-APIS: Mapping[str, str] = {"openai_responses": "openai-responses"}
+APIS: Mapping[str, str] = {
+    "openai_responses": "openai-responses",
+    "anthropic_messages": "anthropic-messages",
+}
 """Providers that speak another API than chat completions, as openclaw names it."""
 
 CONTEXT_TOKENS = 200_000
@@ -82,7 +85,9 @@ def openclaw_config(
             "mode": "replace",
             "providers": {
                 _service(model): {
-                    "baseUrl": f"{address}/v1",
+                    "baseUrl": address
+                    if PROVIDERS[model.provider].is_anthropic
+                    else f"{address}/v1",
                     "apiKey": password,
                     "api": APIS.get(model.provider, "openai-completions"),
                     "models": [_entry(model, case, params)],

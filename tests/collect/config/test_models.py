@@ -76,11 +76,13 @@ def test_a_vendor_prefix_does_not_stand_before_a_name_that_has_one(project):
         ("openai_responses", "https://api.openai.com/v1", "OPENAI_API_KEY"),
         ("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
         ("claude_code_cli", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+        ("anthropic_messages", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     ],
 )
 def test_every_transport_has_its_address_and_its_key(project, provider, base_url, key):
     project.case()
     project.model(provider=provider)
+    project.profile(runner_defaults={"max_tokens": 9})
 
     resolved = model(project)
     assert (resolved.base_url, resolved.api_key_env) == (base_url, key)
@@ -213,7 +215,36 @@ def test_a_dialogue_is_not_for_a_cli(project):
     assert project.load().models
 
 
-@pytest.mark.parametrize("provider", ["openai_responses", "claude_code_cli"])
+def test_a_server_that_has_to_be_told_how_long_an_answer_may_be_is_told(project):
+    project.case()
+    project.model(provider="anthropic_messages")
+
+    assert (
+        "`anthropic_messages` refuses a request without `max_tokens`, and case `one` has none for "
+        "model `m`; write `max_tokens` under `runner_defaults` of the run profile"
+    ) in said(project)
+
+    project.model(provider="anthropic_messages", max_tokens=9)
+    assert project.load().models
+    project.model(provider="anthropic_messages", request_options={"max_tokens": 9})
+    assert project.load().models
+    project.model(provider="anthropic_messages")
+    project.case(runner={"type": "llm_probe", "max_tokens": 9})
+    assert project.load().models
+
+
+def test_a_system_message_behind_others_goes_where_it_can_stand(project):
+    roles = ("system", "user", "assistant", "system", "user")
+    project.case(input={"messages": [{"role": role, "content": "x"} for role in roles]})
+    project.model(provider="anthropic_messages", max_tokens=9)
+
+    assert "`anthropic_messages` takes system messages at the beginning alone" in said(project)
+
+    project.case(input={"messages": [{"role": role, "content": "x"} for role in roles[:3]]})
+    assert project.load().models
+
+
+@pytest.mark.parametrize("provider", ["openai_responses", "claude_code_cli", "anthropic_messages"])
 def test_a_message_with_a_name_goes_where_names_go(project, provider):
     project.case(input={"messages": [{"role": "user", "content": "Hi.", "name": "ann"}]})
     project.model(provider=provider)
@@ -232,11 +263,13 @@ def test_a_message_with_a_name_goes_where_names_go(project, provider):
         ("openrouter", "hardest", False),
         ("ollama_openai", "anything", True),
         ("openai_responses", "anything", True),
+        ("anthropic_messages", "none", True),
+        ("anthropic_messages", "minimal", False),
     ],
 )
 def test_a_thinking_level_that_cannot_be_asked_for_is_refused(project, provider, level, is_right):
     project.case()
-    project.model(provider=provider, thinking_level=level)
+    project.model(provider=provider, thinking_level=level, max_tokens=9)
     if is_right:
         assert model(project).thinking_level == level
     else:
@@ -244,11 +277,14 @@ def test_a_thinking_level_that_cannot_be_asked_for_is_refused(project, provider,
         assert message in said(project)
 
 
-def test_the_address_of_a_cli_has_no_v1(project):
+@pytest.mark.parametrize("provider", ["claude_code_cli", "anthropic_messages"])
+def test_the_address_of_anthropics_api_has_no_v1(project, provider):
     project.case()
-    project.model(provider="claude_code_cli", base_url="http://127.0.0.1:11434/v1/")
+    project.model(provider=provider, base_url="http://127.0.0.1:11434/v1/")
 
-    assert "`models[0].base_url`: ends in `/v1`, which the command adds by itself" in said(project)
+    assert f"`models[0].base_url`: ends in `/v1`, which `{provider}` adds by itself" in said(
+        project
+    )
     assert "write `http://127.0.0.1:11434`" in said(project)
 
 
@@ -336,7 +372,8 @@ def test_no_other_secret_goes_anywhere(project, url, name, message):
 
 
 @pytest.mark.parametrize(
-    "provider", ["openai_chat", "openai_responses", "openrouter", "claude_code_cli"]
+    "provider",
+    ["openai_chat", "openai_responses", "openrouter", "claude_code_cli", "anthropic_messages"],
 )
 def test_no_transports_key_goes_to_a_foreign_host(project, provider):
     project.case()

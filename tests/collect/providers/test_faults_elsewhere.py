@@ -5,6 +5,7 @@ Each over both transports, at the same time: what takes longest is waited for on
 
 import asyncio
 
+from collect.providers.anthropic_messages import AnthropicMessages
 from collect.providers.base import Reply, Request
 from collect.providers.claude_code.proxy import Proxy, with_the_wire
 from collect.providers.http import carrier_of
@@ -86,6 +87,21 @@ def test_the_responses_api_meets_the_faults_that_no_api_owns(endpoint):
     def ask(settings):
         facts = model(endpoint.base_url, settings=settings, max_concurrency=64)
         return asked(OpenAIResponses(facts, None), names)
+
+    replies = over_both(ask)
+
+    assert len(replies) == 2 * len(names)
+    for (way, name), reply in replies.items():
+        assert reply.failure_type == FAULTS[name][1], (way, name)
+
+
+def test_the_messages_api_meets_the_faults_that_no_api_owns(endpoint):
+    faulty(endpoint, lambda request: request.body["messages"][0]["content"])
+    names = [name for name in FAULTS if name not in OF_CHAT]
+
+    def ask(settings):
+        facts = model(endpoint.base_url.removesuffix("/v1"), settings=settings, max_concurrency=64)
+        return asked(AnthropicMessages(facts, None), names)
 
     replies = over_both(ask)
 

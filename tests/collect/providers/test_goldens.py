@@ -45,7 +45,7 @@ def test_every_transport_over_http_has_recorded_exchanges():
     assert PROVIDERS["ollama_openai"].opens == PROVIDERS["openai_chat"].opens, (
         "one recording serves both"
     )
-    assert {"openai_chat", "openai_responses"} <= folders
+    assert {"openai_chat", "openai_responses", "anthropic_messages"} <= folders
 
 
 @pytest.mark.parametrize("exchange", RECORDED)
@@ -54,6 +54,7 @@ def test_no_key_and_no_path_of_a_machine_is_in_a_recording(exchange):
 
     text = json.dumps([request, reply]) + response.decode()
 
-    assert request["sent"]["headers"]["Authorization"] == f"Bearer {KEY}"
+    headers = request["sent"]["headers"]
+    assert headers.get("x-api-key", headers.get("Authorization")) in {KEY, f"Bearer {KEY}"}
     assert "/home/" not in text
     assert "/root/" not in text

@@ -9,6 +9,7 @@ import pytest
 
 from analyze.api import open_history
 from tests.support.agent_bench import KEY
+from tests.support.agent_messages import MessagesModel
 from tests.support.agent_model import AgentModel
 from tests.support.agent_responses import ResponsesModel
 from tests.support.command_bench import CommandBench
@@ -41,6 +42,8 @@ class Shipped(NamedTuple):
     key: str
     limit: int
     """Seconds of a turn."""
+    header: str = "authorization"
+    """Where the endpoint finds the key."""
 
 
 AGENTS = {
@@ -48,6 +51,8 @@ AGENTS = {
                      "BENCHLAKE_API_KEY", 12),
     "opencode": Shipped("1.18.33", AgentModel(of_opencode, asks_for_titles=True), "openai_chat",
                         ["write", "bash"], "apiKey", 25),
+    "claude-code": Shipped("2.1.197 (Claude Code)", MessagesModel(), "anthropic_messages",
+                           ["write", "bash"], "ANTHROPIC_API_KEY", 12, "x-api-key"),
 }  # fmt: skip
 
 
@@ -58,7 +63,9 @@ def ran(request, tmp_path_factory):
     bench = CommandBench(tmp_path_factory.mktemp(name) / "project")
     with contextlib.closing(bench):
         bench.model = bench.endpoint.script = agent.model
-        bench.suite(provider=agent.provider)
+        root = bench.endpoint.base_url.removesuffix("/v1")
+        address = {"base_url": root} if agent.provider == "anthropic_messages" else {}
+        bench.suite(provider=agent.provider, **address)
         shutil.copytree(ROOT / "configs/agents" / name, bench.root / "configs/agents" / name)
         programs = [str(real_agent(name)), shutil.which("node")]
         bench.profile(agent_id=name, programs=programs, timeout_seconds=60,
@@ -128,5 +135,5 @@ def test_the_key_is_nowhere_inside_and_the_version_on_record(ran):
     assert rows["looks", 1]["status"] == "success", rows["looks", 1]
     assert agent.key in seen, "it has looked"
     assert KEY not in seen
-    assert all(one["authorization"] == f"Bearer {KEY}" for one in bench.model.headers)
+    assert {one[agent.header].removeprefix("Bearer ") for one in bench.model.headers} == {KEY}
     assert [one["version"] for one in config["agents"].values()] == [agent.version]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.end_to_end.openclaw.test_agent_trials import KNOCK
 from tests.support.agent_bench import KEY, AgentBench
+from tests.support.agent_messages import MessagesModel
 from tests.support.containers import docker_daemon
 from tests.support.real_openclaw import VERSION, real_image, real_programs
 
@@ -68,6 +69,22 @@ def test_the_installed_command_is_locked_in(bench):
     config = json.loads((bench.root / "runs/r/config.json").read_text())["openclaw"]
     assert (config["executable"], config["version"]) == ("local", VERSION)
     assert (config["image"], config["docker_cli"]) == (None, None)
+
+
+def test_its_model_may_speak_the_messages_api(bench):
+    bench.model = bench.endpoint.script = MessagesModel(lambda name, arguments: (name, arguments))
+    root = bench.endpoint.base_url.removesuffix("/v1")
+    bench.suite(provider="anthropic_messages", base_url=root)
+    bench.case("one", "#one [write report.md: by the agent] [say: Written]",
+               checks=[{"kind": "file_contains", "path": "report.md", "text": "by the agent"}],
+               )  # fmt: skip
+
+    result = bench.run()
+
+    row = bench.rows()["one", 1]
+    assert (row["passed"], row["raw_output"]) == (True, "Written"), (row, result.output)
+    assert (row["input_tokens"], row["output_tokens"]) == bench.model.tokens("one")
+    assert {one["x-api-key"] for one in bench.model.headers} == {KEY}
 
 
 def test_docker_runs_it_as_well(bench):

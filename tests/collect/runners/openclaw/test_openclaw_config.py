@@ -92,6 +92,8 @@ def test_an_agent_that_says_nothing_has_the_defaults(made):
          "custom/llama3.2:3b", "llama3.2:3b", "openai-completions"),
         ({"provider": "openai_responses", "requested_model": "gpt-5"},
          "custom/gpt-5", "gpt-5", "openai-responses"),
+        ({"provider": "anthropic_messages", "requested_model": "claude-x"},
+         "custom/claude-x", "claude-x", "anthropic-messages"),
     ],
 )  # fmt: skip
 def test_the_model_is_the_suites(made, model, ref, name, api):
@@ -101,7 +103,8 @@ def test_the_model_is_the_suites(made, model, ref, name, api):
     assert config["agents"]["defaults"]["model"] == {"primary": ref}
     assert ref == f"{service}/{name}"
     assert entry_of(config)["id"] == name
-    assert (provider["baseUrl"], provider["apiKey"]) == ("http://127.0.0.1:1/v1", "password")
+    path = "" if api == "anthropic-messages" else "/v1"
+    assert (provider["baseUrl"], provider["apiKey"]) == (f"http://127.0.0.1:1{path}", "password")
     assert provider["api"] == api
 
 

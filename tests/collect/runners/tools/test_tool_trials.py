@@ -21,7 +21,7 @@ from tests.support.tool_endpoint import ToolModel
 
 pytestmark = [pytest.mark.agents, sandboxed]
 
-WIRES = ("ollama_openai", "openai_responses", "openrouter")
+WIRES = ("ollama_openai", "openai_responses", "openrouter", "anthropic_messages")
 
 WRITE = ("write_file", {"path": "out/report.txt", "content": "sixteen bytes...\n"})
 TOUCH = ("exec_shell", {"command": "mkdir -p made && echo 42 > made/by_shell && cat made/by_shell"})
@@ -29,7 +29,10 @@ TOUCH = ("exec_shell", {"command": "mkdir -p made && echo 42 > made/by_shell && 
 
 def run(project, endpoint, tmp_path, monkeypatch, mirrors, *, skip=False, **model):
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-test")
-    project.model(**{"base_url": endpoint.base_url} | model)
+    of_api = {"base_url": endpoint.base_url}
+    if model.get("provider") == "anthropic_messages":
+        of_api = {"base_url": endpoint.base_url.removesuffix("/v1"), "max_tokens": 512}
+    project.model(**of_api | model)
     inputs = locked_in(project.load(skip=skip), is_unsafe=False, skip_unevaluable=skip)
     screen = Quiet()
     run_dir = tmp_path / "runs" / "r"
@@ -265,8 +268,8 @@ def test_after_its_turns_a_model_is_asked_for_the_text_alone(project, endpoint, 
     bodies = [request.body for request in endpoint.requests]
     assert all("tools" in body for body in bodies[:3])
     assert all("tool_choice" not in body for body in bodies[:3])
-    if provider == "openrouter":
-        assert bodies[3]["tool_choice"] == "none"
+    if none := {"openrouter": "none", "anthropic_messages": {"type": "none"}}.get(provider):
+        assert bodies[3]["tool_choice"] == none
         assert bodies[3]["tools"] == bodies[0]["tools"]
     else:
         assert not {"tools", "tool_choice"} & bodies[3].keys()
@@ -352,19 +355,26 @@ def test_tokens_of_which_a_turn_says_nothing_are_unknown_and_counted_by_nobody(
 
 
 @pytest.mark.parametrize(
-    ("choice", "chat", "responses"),
+    ("choice", "chat", "others"),
     [
-        ("required", "required", "required"),
+        (
+            "required",
+            "required",
+            {"openai_responses": "required", "anthropic_messages": {"type": "any"}},
+        ),
         (
             "exec_shell",
             {"type": "function", "function": {"name": "exec_shell"}},
-            {"type": "function", "name": "exec_shell"},
+            {
+                "openai_responses": {"type": "function", "name": "exec_shell"},
+                "anthropic_messages": {"type": "tool", "name": "exec_shell"},
+            },
         ),
     ],
 )
 @pytest.mark.parametrize("provider", WIRES)
 def test_what_must_be_called_is_called_in_the_first_request(
-    project, endpoint, make_log, provider, choice, chat, responses
+    project, endpoint, make_log, provider, choice, chat, others
 ):
     endpoint.script = ToolModel([TOUCH])
     offer(project, "exec_shell", probe={"tool_choice": choice})
@@ -372,7 +382,7 @@ def test_what_must_be_called_is_called_in_the_first_request(
     make_log(provider=provider)
 
     first, second = (request.body for request in endpoint.requests)
-    assert first["tool_choice"] == (responses if provider == "openai_responses" else chat)
+    assert first["tool_choice"] == others.get(provider, chat)
     assert "tool_choice" not in second
 
 
