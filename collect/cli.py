@@ -264,15 +264,38 @@ def validate(
         list[Path] | None,
         typer.Argument(metavar="PATH", help="Projects or single files; default: this folder."),
     ] = None,
+    oracle: Annotated[
+        bool,
+        typer.Option(
+            "--oracle", help="Hold cases against their own checks: solution, empty answer."
+        ),
+    ] = False,
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent", metavar="ID", help="Whose workspace agents' cases begin with, for --oracle."
+        ),
+    ] = None,
+    evaluation_profile: options.EvaluationOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Check cases, suites, profiles and agents. Reports every problem at once.
+
+    Exit codes: 0 nothing is wrong; 1 --oracle found a defective case; 2 a file is wrong.
 
     Example: collect validate
     """
     from collect.commands.validate import text, to_json, validate_paths
 
     validation = validate_paths(paths or [Path()], Path.cwd())
+    if oracle and not validation.problems:
+        from collect.commands.oracle import OracleRequest, hold_against_checks
+
+        asked = OracleRequest(agent, evaluation_profile, shlex.join(["collect", *sys.argv[1:]]))
+        raise typer.Exit(hold_against_checks(validation, asked, as_json=json))
+    if not oracle and (agent or evaluation_profile):
+        message = "is for --oracle"
+        raise typer.BadParameter(message, param_hint="--agent, --evaluation-profile")
     typer.echo(to_json(validation) if json else text(validation))
     raise typer.Exit(validation.exit_code)
 

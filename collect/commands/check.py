@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 
 import orjson
 
+from collect.commands.progress import Progress, say
 from collect.execute.mirror_process import bring_in
 from collect.run_folder.log import RunLog, check_command
 from collect.stored_checks.inputs import CheckRequest, load
 from collect.stored_checks.recheck import VERDICTS, CheckReport, StoredChecks
 from schemas.errors import Interrupted, counted, printable
-
-PROGRESS_S = 2.0
-"""Between two lines of progress."""
 
 MAX_NAMED = 20
 """Changed verdicts that are named; of more, only how many there are. With --json all are."""
@@ -41,7 +38,7 @@ def check(request: CheckRequest) -> int:
     except KeyboardInterrupt as exc:
         raise Interrupted(check_command(request.runs_dir / request.run), when="") from exc
     for note in bring_in(run_dir):
-        _say(note)
+        say(note)
     if request.as_json:
         content = asdict(report) | {"changed": [one._asdict() for one in report.changed]}
         sys.stdout.write(orjson.dumps(content).decode() + "\n")
@@ -55,7 +52,7 @@ def _checked(request: CheckRequest) -> tuple[Path, CheckReport]:
     run_dir, inputs = load(request, Path.cwd())
     log = RunLog.reopen(run_dir)
     try:
-        return run_dir, StoredChecks(log, inputs, request, _Progress()).run()
+        return run_dir, StoredChecks(log, inputs, request, Progress("trials")).run()
     finally:
         log.close()
 
@@ -83,21 +80,3 @@ def text_of(report: CheckReport) -> list[str]:
 
 def _verdicts(counts: dict[str, int]) -> str:
     return ", ".join(f"{n:,} {name}" for name, n in counts.items())
-
-
-class _Progress:
-    """Says how far it is, now and then."""
-
-    def __init__(self) -> None:
-        self._said_at = time.monotonic()
-
-    def __call__(self, n_done: int, n_trials: int) -> None:
-        now = time.monotonic()
-        if now - self._said_at >= PROGRESS_S:
-            self._said_at = now
-            _say(f"{n_done:,}/{n_trials:,} trials")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(printable(text) + "\n")
-    sys.stderr.flush()

@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from collect.config import validate
+from collect.config.cases import CaseFile
 from collect.config.project_files import FOLDERS
 from schemas.config.project import find_project_file
 from schemas.errors import EXIT_OK, EXIT_USAGE, ConfigError, Problem, counted, display_path
@@ -26,6 +27,8 @@ class Validation:
     """Number of files by kind; every kind is there."""
     problems: tuple[Problem, ...]
     warnings: tuple[str, ...]
+    cases: tuple[CaseFile, ...] = ()
+    """Those that were checked."""
 
     @property
     def exit_code(self) -> int:
@@ -41,10 +44,16 @@ def validate_paths(paths: Sequence[Path], working_dir: Path) -> Validation:
     found = validate.Findings()
     for path in paths:
         _visit(working_dir / path.expanduser(), found)
+    solved = [file for file in found.cases if file.solution is not None]
+    if solved:
+        from collect.oracle.solution import solution_problems  # noqa: PLC0415 - few cases have one
+
+        found.problems += [problem for file in solved for problem in solution_problems(file)]
     return Validation(
         checked={kind: found.checked[kind] for kind in validate.CHECKS},
         problems=tuple(dict.fromkeys(found.problems)),
         warnings=tuple(dict.fromkeys(map(redact, found.warnings))),
+        cases=tuple({file.path: file for file in found.cases}.values()),
     )
 
 
@@ -99,14 +108,15 @@ def text(validation: Validation) -> str:
     return "\n".join([*lines, f"checked {', '.join(counts) or 'nothing'}: {outcome}"])
 
 
-def to_json(validation: Validation) -> str:
-    """Return the outcome as one JSON object."""
+def to_json(validation: Validation, **more: object) -> str:
+    """Return the outcome as one JSON object, with what else is known."""
     return orjson.dumps(
         {
             "checked": validation.checked,
             "problems": [_problem_json(problem) for problem in validation.problems],
             "warnings": list(validation.warnings),
             "exit_code": validation.exit_code,
+            **more,
         },
         option=orjson.OPT_INDENT_2,
     ).decode()

@@ -59,11 +59,11 @@ def read_workspace(root: Path) -> tuple[tuple[WorkspaceEntry, ...], list[Problem
     if root.is_symlink() or not root.is_dir():
         what = "an agent needs a `workspace` folder beside agent.yaml (not a link)"
         return (), [Problem(root, what)]
-    entries, problems = _read_folder(root)
+    entries, problems = read_folder(root)
     return _filled(entries), problems
 
 
-def _read_folder(root: Path) -> tuple[list[WorkspaceEntry], list[Problem]]:
+def read_folder(root: Path) -> tuple[list[WorkspaceEntry], list[Problem]]:
     """Return the files of a folder that may be missing, sorted, and problems."""
     if root.is_symlink():
         return [], [Problem(root, "is a link; put the folder itself there")]
@@ -196,8 +196,8 @@ def load_agent_file(path: Path) -> LoadedAgent:
             raise ConfigError(problems)
         workspace, wrong = read_workspace(folder / "workspace")
     else:
-        entries, wrong = _read_folder(folder / "workspace")
-        own, more_wrong = _read_folder(folder / PROGRAM)
+        entries, wrong = read_folder(folder / "workspace")
+        own, more_wrong = read_folder(folder / PROGRAM)
         workspace, program = tuple(entries), tuple(own)
         wrong += [*more_wrong, *_format_problems(agent.command, source)]
     problems += wrong

@@ -6,7 +6,7 @@ How a message may be written, attached and kept in a file of its own: D-E9 and D
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
@@ -17,7 +17,14 @@ from collect.config.project_files import problem_at
 from collect.config.resolved import LoadedCase, Unbuilt, WireMessage
 from collect.config.runners import RUNNERS
 from collect.config.tools import CHOICES, TOOLS
-from schemas.config.case import Case, CaseContext, Message, OpenClawContext, PromptMessage
+from schemas.config.case import (
+    Case,
+    CaseContext,
+    Message,
+    OpenClawContext,
+    PromptMessage,
+    Solution,
+)
 from schemas.config.run_profile import RunnerSettings
 from schemas.errors import ConfigError, Problem, nearest
 from schemas.io.validation import check_extras, parse, problems_of
@@ -187,6 +194,7 @@ class CaseFile:
     """None: the file is so broken that its tags are unknown."""
     sha256: str | None = None
     case: LoadedCase | None = None
+    solution: Solution | None = None
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -266,15 +274,9 @@ def load_case(path: Path) -> CaseFile:
         has_workspace=has_files(case),
         unbuilt=tuple(notes.unbuilt),
     )
-    return CaseFile(
-        path,
-        name,
-        case.tags,
-        source.sha256,
-        case=None if notes.problems else loaded,
-        problems=tuple(notes.problems),
-        warnings=tuple(notes.warnings),
-    )
+    whole = None if notes.problems else loaded
+    file = CaseFile(path, name, case.tags, source.sha256, whole, case.solution)
+    return replace(file, problems=tuple(notes.problems), warnings=tuple(notes.warnings))
 
 
 def _raw_tags(data: JsonValue) -> tuple[str, ...] | None:

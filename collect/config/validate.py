@@ -56,6 +56,8 @@ class Findings:
     checked: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    cases: list[CaseFile] = field(default_factory=list)
+    """Those that were checked, in the order of their files."""
     _cases: dict[Path, list[CaseFile]] = field(default_factory=dict)
 
     def cases_of(self, project: Path | None) -> list[CaseFile]:
@@ -126,6 +128,7 @@ def check_project_file(path: Path, found: Findings) -> None:
 
 def case_file(file: CaseFile, found: Findings) -> None:
     """Take over what loading a case found."""
+    found.cases.append(file)
     found.problems += file.problems
     found.warnings += file.warnings
     for one in file.case.unbuilt if file.case else ():

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from collect.checks.declarative import (
     HOOKS_DISABLED,
@@ -83,17 +83,29 @@ async def evaluated(
 def executed_trial(execution: Execution, n_tool_calls: int, run_dir: Path) -> Trial:
     """Return what the checks of a trial look at that was just made."""
     failure = execution.outcome.failure
-    case = execution.case
-    expected = case.context.openclaw.expected_artifact or ()
-    return Trial(
+    return subject_of_checks(
+        execution.case,
         final_text=execution.outcome.text,
         last_message=last_message(execution.trace),
         n_tool_calls=n_tool_calls,
         status="success" if failure is None else failure.status,
-        folder=case.folder,
         left=None if execution.workspace is None else run_dir / execution.workspace,
+    )
+
+
+def subject_of_checks(case: LoadedCase, **facts: Any) -> Trial:
+    """Return what the checks of a case look at.
+
+    Args:
+        case: whose files and expected artifacts these are.
+        facts: of the trial, as `Trial` has them.
+    """
+    expected = case.context.openclaw.expected_artifact or ()
+    return Trial(
+        folder=case.folder,
         has_workspace=case.has_workspace,
         expected_artifact=(expected,) if isinstance(expected, str) else tuple(expected),
+        **facts,
     )
 
 

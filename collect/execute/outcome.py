@@ -21,6 +21,7 @@ from collect.tools import ToolUse
 from schemas.base import SCHEMA_VERSION
 from schemas.config.prices import NANO, Price
 from schemas.config.suite import Routing
+from schemas.failures import FailureClass
 from schemas.redact import redact, redact_json, redacts_shapes
 from schemas.run.config import PlannedTrial
 from schemas.run.result import MAX_RAW_OUTPUT_BYTES, CheckResult, CostSource, Result, cut
@@ -83,16 +84,25 @@ def passed_of(
     could not look leaves the verdict open, whatever the others found: else a trial without it
     could only fail.
     """
-    failure = execution.outcome.failure
     if not execution.trial.is_scorable:
         return None
-    if failure is not None:
-        if not failure.counts_against_model:
-            return None
-        # an agent may have done its work before it was ended: then its checks decide
-        is_agent = RUNNERS[execution.trial.runner_type].is_agent
-        return joined(None, checks) if is_agent and checks else False
-    return joined(verdict.objective_pass, checks)
+    runner_type = execution.trial.runner_type
+    return decided(execution.outcome.failure, runner_type, verdict.objective_pass, checks)
+
+
+def decided(
+    failure: FailureClass | None,
+    runner_type: str,
+    objective_pass: bool | None,
+    checks: Sequence[CheckResult],
+) -> bool | None:
+    """Return the verdict on what came of a case that can have one: an answer, or a failure."""
+    if failure is None:
+        return joined(objective_pass, checks)
+    if not failure.counts_against_model:
+        return None
+    # an agent may have done its work before it was ended: then its checks decide
+    return joined(None, checks) if RUNNERS[runner_type].is_agent and checks else False
 
 
 def joined(objective_pass: bool | None, checks: Sequence[CheckResult]) -> bool | None:

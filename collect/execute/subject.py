@@ -19,6 +19,9 @@ from schemas.run.config import RunConfig
 from schemas.run.result import Result
 from schemas.run.trace import Artifact
 
+ORACLE = "oracle"
+"""In place of the ids of what there is no run of."""
+
 IDS = ("run_id", "suite_id", "model_id")
 TIMES = ("started_at_ms", "ended_at_ms", "attempt_count")
 TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_input_tokens")
@@ -80,6 +83,20 @@ def stored_subject(
         cost_usd=result.cost_usd if result.cost_source == "provider" else None,
         raw_usage=None if artifact is None else artifact.usage,
         trace=[event.model_dump(mode="json") for event in events],
+    )
+
+
+def oracle_subject(case: LoadedCase, trial: Trial, text: str) -> HookSubject:
+    """Return an answer that no model gave, as the oracle of a case tries it.
+
+    Args:
+        case: whose checks are tried.
+        trial: what they look at.
+        text: the answer.
+    """
+    final: dict[str, JsonValue] = {"event_type": "final_output", "content": text}
+    return HookSubject(
+        **_of_case(case, trial), run_id=ORACLE, suite_id=ORACLE, model_id=ORACLE, trace=[final]
     )
 
 

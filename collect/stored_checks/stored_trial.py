@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from collect.checks.left import Trial
 from collect.config import LoadedCase
 from collect.config.runners import RUNNERS
-from collect.execute.checking import last_message
+from collect.execute.checking import last_message, subject_of_checks
 from schemas.errors import NotOwnFile
 from schemas.failures import known_failure
 from schemas.io.own_files import open_own_file
@@ -87,22 +87,19 @@ class StoredTrial:
 
     def trial(self, case: LoadedCase) -> Trial:
         """Return what the checks of its case look at."""
-        expected = case.context.openclaw.expected_artifact or ()
         text = self.text
         is_blank = case.has_workspace and not text.strip() and self.artifact is not None
         events = self.artifact.trace if is_blank and self.artifact is not None else ()
         left, problem = self.left if case.has_workspace else (None, None)
         needs_trace = any(check.kind == "tool_call_count" for check in case.checks)
-        return Trial(
+        return subject_of_checks(
+            case,
             final_text=text,
             last_message=last_message([event.model_dump() for event in events]),
             n_tool_calls=self.n_tool_calls if needs_trace else 0,
             status=self.result.status,
-            folder=case.folder,
             left=left,
             left_problem=problem,
-            has_workspace=case.has_workspace,
-            expected_artifact=(expected,) if isinstance(expected, str) else tuple(expected),
         )
 
 

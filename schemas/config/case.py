@@ -160,6 +160,32 @@ class RunnerConfig(OpenRecord):
     type: NonEmpty
 
 
+class Solution(Record):
+    """An answer that the checks of a case have to pass; no model sees it."""
+
+    text: str | None = Field(
+        default=None, description="The answer; without it what the script prints, or none."
+    )
+    files: NonEmpty | None = Field(
+        default=None,
+        description="Folder beside test.yaml whose files are laid over the workspace.",
+    )
+    script: NonEmpty | None = Field(
+        default=None,
+        description="File beside test.yaml that is run in the workspace, locked in, without the "
+        "network; by /bin/sh where it names no interpreter.",
+    )
+    tool_calls: tuple[NonEmpty, ...] = Field(
+        default=(), description="Names of tools, as if the model had called them, in order."
+    )
+
+    @model_validator(mode="after")
+    def _is_something(self) -> Solution:
+        is_given = self.text is not None or self.files or self.script or self.tool_calls
+        require(bool(is_given), "a solution is `text`, `files`, `script` or `tool_calls`")
+        return self
+
+
 class Case(Record):
     """One `test.yaml`."""
 
@@ -184,6 +210,10 @@ class Case(Record):
         default=None,
         description="Cases that share a template, a repository or a passage: they succeed and fail "
         "together, so statistics count them as one unit.",
+    )
+    solution: Solution | None = Field(
+        default=None,
+        description="Passes all checks, which `collect validate --oracle` tries; part of no run.",
     )
     metadata: Metadata = Field(default_factory=dict, description="Yours; never read.")
 

@@ -226,6 +226,15 @@ def test_what_no_agent_reads_is_said_where_all_cases_have_one(name, written):
 PROVED = {
     "Case.case_id": "collect/config/test_config.py::test_a_case_id_must_equal_its_folder",
     "CaseInput.turns": "collect/config/test_config.py::test_a_mistake_in_a_case_is_explained",
+    "Solution.text":
+        "collect/oracle/test_oracle.py::test_a_solution_passes_and_an_empty_answer_does_not",
+    "Solution.tool_calls":
+        "collect/oracle/test_oracle.py::test_calls_of_a_solution_count_as_the_models",
+    "Solution.files":
+        "collect/oracle/test_oracle.py::test_files_of_a_solution_are_what_checks_find",
+    "Solution.script":
+        "collect/oracle/test_oracle.py::"
+        "test_a_script_works_in_the_workspace_that_the_agent_begins_with",
     "MessageSource.format":
         "collect/checks/test_field_effects.py::test_a_format_refuses_what_it_does_not_say",
     **{

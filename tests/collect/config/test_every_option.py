@@ -72,6 +72,10 @@ OPTIONS = {
     "demo --runs": "collect/config/test_every_option.py::test_options_reach_what_they_are_for",
     "demo --json": "collect/config/test_every_option.py::test_options_reach_what_they_are_for",
     "demo --model-file": "end_to_end/test_real_model.py::test_another_gguf_gets_its_own_name",
+    "validate --oracle":
+        "collect/oracle/test_oracle.py::test_a_solution_passes_and_an_empty_answer_does_not",
+    "validate --agent":
+        "collect/oracle/test_oracle.py::test_an_agent_that_does_nothing_must_not_pass",
     "validate --json": "collect/config/test_validate.py::test_json_holds_every_fact",
     "doctor --suite":
         "collect/doctor/test_doctor.py::"

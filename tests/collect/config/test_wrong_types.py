@@ -74,6 +74,7 @@ WHOLE = {
             "scoring_instructions": "At most 2 when a check fails.",
         },
         "tags": ["smoke"],
+        "solution": {"text": "42", "files": "a", "script": "b.sh", "tool_calls": ["exec_shell"]},
         "metadata": {},
     },
     Suite: {

@@ -130,6 +130,7 @@ PLAIN = {
     "Case.tags": (put("case", tags=["u"]), NOTHING),
     "Case.cluster": (put("case", cluster="django/django"), NOTHING),
     "Case.metadata": (put("case", metadata={}), NOTHING),
+    "Case.solution": (put("case", solution={"text": "x"}), NOTHING),
     "Case.validator": (put("case", validator={"type": "exact", "value": "y"}), CASE_ONLY),
     "Case.expected_tool_calls": (put("case", expected_tool_calls=["df"]), CASE_ONLY),
     "Case.deterministic_checks": (put("case", deterministic_checks=[]), CASE_ONLY),
