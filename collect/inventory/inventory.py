@@ -154,6 +154,12 @@ class Stocktaking:
             keys_present=key_names(),
             ollama_ps=_printed_text(self._output("ps")),
             versions={name: _number(self._output(name)) for name in VERSIONS},
+            agents={
+                agent_id: place.version_of(agent_id)
+                for place in (self._inputs.openclaw, self._inputs.agent)
+                if place is not None
+                for agent_id in place.agents
+            },
             served_models=self._served.result() if _is_done(self._served) else (),
             config_commit=self._commit.result() if _is_done(self._commit) else LATE_ERROR,
         )

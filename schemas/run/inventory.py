@@ -92,6 +92,11 @@ class Inventory(Record):
         default_factory=dict,
         description="Of ollama, claude, openclaw, node, git, docker, podman, and docker_server.",
     )
+    agents: dict[str, str | None] = Field(
+        default_factory=dict,
+        description="Versions of the run's agents, by agent_id, as they say them where they run; "
+        "null: one does not say.",
+    )
     served_models: tuple[ServedModel, ...] = ()
     config_commit: ConfigCommit | CommandError | None = Field(
         default=None, description="Null: the configs are not in a git repository."

@@ -302,7 +302,7 @@ def test_an_engine_that_fails_is_told_from_a_command_that_does(client, image):
 def test_containers_of_a_helper_that_died_are_removed_at_the_next_start_and_no_others(
     client, image
 ):
-    seconds = f"16.1{os.getpid()}"
+    seconds = f"160.1{os.getpid()}"
     other = containers.sleeping(client, image, label=f"{LABEL}=mnt:[1]/nowhere")
 
     async def left_and_removed():
@@ -319,7 +319,7 @@ def test_containers_of_a_helper_that_died_are_removed_at_the_next_start_and_no_o
         assert sleepers(seconds)
         async with opened(client, image) as (alive, folders):
             assert not sleepers(seconds)
-            task = asyncio.create_task(alive.run(folders, Command(argv=("/bin/sleep", "3"))))
+            task = asyncio.create_task(alive.run(folders, Command(argv=("/bin/sleep", "9"))))
             await until(lambda: len(containers.ours(client)) == 2)
             async with opened(client, image):
                 assert len(containers.ours(client)) == 2

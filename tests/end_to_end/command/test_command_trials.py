@@ -116,6 +116,8 @@ def test_what_ran_is_on_record(ran):
     assert (config["executable"], config["image"]) == ("local", None)
     assert config["programs"] == [sys.base_prefix]
     assert own["version"] == f"Python {sys.version.split()[0]}"
+    inventory = json.loads((bench.root / "runs/r/inventory.json").read_text())
+    assert inventory["agents"] == {"own": own["version"]}
     assert set(own["files"]) == {"notes/given.txt", "knock.sh"}
     assert set(own["program"]) == {"agent.py"}
 

@@ -158,6 +158,8 @@ def test_what_the_agent_was_and_how_it_ran_is_on_record(ran):
     config = json.loads((bench.root / "runs/r/config.json").read_text())["openclaw"]
 
     assert (config["version"], config["executable"]) == (VERSION, "container")
+    inventory = json.loads((bench.root / "runs/r/inventory.json").read_text())
+    assert inventory["agents"] == {"helper": VERSION}
     assert config["image_digest"].startswith(("sha256:", "localhost/"))
     assert config["assignments"]["single"] == "helper"
     assert {"SOUL.md", "AGENTS.md"} <= config["agents"]["helper"]["files"].keys()
