@@ -227,7 +227,7 @@ schemas: $(STAMP) ## write schemas/json from the models
 	$(BIN)/python -m schemas.publish
 	$(BIN)/python -m analyze.query.dictionary
 
-BENCHMARKS := startup.py "sandbox.py --quick" "tool_turns.py --quick" reports.py \
+BENCHMARKS := startup.py "sandbox.py --quick" "agents.py --quick" "tool_turns.py --quick" reports.py \
 	"report_page.py --quick" endpoint_speed.py "collector.py --quick"
 
 bench: $(STAMP) ## measure start-up, sandbox, reports and the collector against their budgets
