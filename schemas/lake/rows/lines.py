@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +30,9 @@ RESULT_COLUMNS = pa.schema(
     {field.name: field for table in ("results", "outputs") for field in TABLES[table]}.values()
 )
 """Columns of results and of their text, each once."""
+
+PLAN_LINES = 2_000
+"""Of a plan that are read at once: as Python's objects they take five times what they are."""
 
 Key = tuple[str, str, int]
 """A trial inside a run: model_id, case_id, repetition (D-A1)."""
@@ -187,8 +191,12 @@ def planned_run(
         LineError: a line of the plan is none.
         OSError: the plan is missing or cannot be read.
     """
+    trials: list[Key] = []
+    parts = [plan_table(read_plan([]))]
     with open_own_file(run_dir, "plan.jsonl") as file:
-        plan = read_plan(file.readlines())
-    trials = zip(plan["model_id"], plan["case_id"], plan["repetition"], strict=True)
-    head = {"plans": plan_table(plan), "runs": run_table(run_row(config, run_dir))}
+        while lines := list(islice(file, PLAN_LINES)):
+            plan = read_plan(lines, len(trials) + 1)
+            trials += zip(plan["model_id"], plan["case_id"], plan["repetition"], strict=True)
+            parts.append(plan_table(plan))
+    head = {"plans": pa.concat_tables(parts), "runs": run_table(run_row(config, run_dir))}
     return RunRows(config.run_id, trials, StepRows(run_dir, with_text=with_text)), head

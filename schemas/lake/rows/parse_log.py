@@ -358,14 +358,14 @@ def read_evaluations(lines: Sequence[bytes], first: int = 1) -> tuple[Columns, d
     return columns, problems
 
 
-def read_plan(lines: Sequence[bytes]) -> Columns:
-    """Return what lines of plan.jsonl hold.
+def read_plan(lines: Sequence[bytes], first: int = 1) -> Columns:
+    """Return what lines of plan.jsonl hold; `first` is the number of the first of them.
 
     Raises:
         ValidationError: a line is no planned trial.
         LineError: a number fits no column.
     """
-    (columns,), problems = _plan_reader().read(lines, 1)
+    (columns,), problems = _plan_reader().read(lines, first)
     for problem in problems.values():
         raise LineError(problem)
     return columns
