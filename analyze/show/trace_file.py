@@ -24,7 +24,14 @@ from schemas.base import SCHEMA_VERSION
 from schemas.errors import NotOwnFile
 from schemas.io.own_files import open_own_file
 from schemas.run.result import misfit
-from schemas.run.trace import MAX_TRACE_BYTES, REFERENCE, Artifact, TraceEvent, frame_content
+from schemas.run.trace import (
+    MAX_TRACE_BYTES,
+    REFERENCE,
+    Artifact,
+    TraceEvent,
+    frame_content,
+    has_too_many_values,
+)
 
 EVENT: TypeAdapter[TraceEvent] = TypeAdapter(TraceEvent)
 
@@ -57,7 +64,7 @@ def read_trace(run_dir: Path | None, reference: str | None) -> Artifact | NoTrac
     content = _content(run_dir, reference, MAX_TRACE_BYTES)
     if isinstance(content, NoTrace):
         return content
-    if len(content) > MAX_TRACE_BYTES:
+    if len(content) > MAX_TRACE_BYTES or has_too_many_values(content):
         return _torn(reference)
     return _artifact(content, reference)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
-import zstandard
 from pydantic import ValidationError
 
 from collect.checks.left import Trial
@@ -17,7 +16,7 @@ from schemas.failures import known_failure
 from schemas.io.own_files import open_own_file
 from schemas.run.layout import is_run_id
 from schemas.run.result import Result
-from schemas.run.trace import REFERENCE, Artifact, whole_frame
+from schemas.run.trace import REFERENCE, Artifact, trace_content
 
 
 class StoredTrial:
@@ -39,12 +38,9 @@ class StoredTrial:
             return None
         try:
             with open_own_file(self._run_dir, match[1]) as file:
-                frame = whole_frame(file, int(match[2]))
-            if frame is None:
-                return None
-            content = zstandard.ZstdDecompressor().decompressobj().decompress(frame)
-            return Artifact.model_validate_json(content)
-        except (OSError, NotOwnFile, ValidationError, zstandard.ZstdError):
+                content = trace_content(file, int(match[2]))
+            return None if content is None else Artifact.model_validate_json(content)
+        except (OSError, NotOwnFile, ValidationError):
             return None
 
     @property

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, Any, BinaryIO, Literal
 
 import orjson
@@ -31,6 +32,13 @@ READ_BYTES = 1 << 10
 
 MAX_TRACE_BYTES = 1 << 28
 """Of one trace; a frame that grows past it is no trace of ours."""
+
+
+MAX_TRACE_VALUES = 4_000_000
+"""Of one trace: lists, objects, and what stands behind a comma."""
+
+VALUES = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
+"""Strings as a whole, so that what is in them counts for nothing; possessive."""
 
 
 def whole_frame(file: BinaryIO, offset: int) -> bytes | None:
@@ -77,6 +85,28 @@ def frame_content(file: BinaryIO, offset: int, most_bytes: int = MAX_TRACE_BYTES
         if size > most_bytes:
             break
     return b"".join(parts)
+
+
+def has_too_many_values(content: bytes) -> bool:
+    """Return whether a trace holds more values than any of ours: each takes 60 bytes and more.
+
+    A few thousand bytes of a frame may become 100 million empty lists, and those gigabytes.
+    """
+    if sum(map(content.count, (b"[", b"{", b","))) <= MAX_TRACE_VALUES:
+        return False  # with those in its texts
+    marks = (1 for found in VALUES.finditer(content) if found[0] in b"[{,")
+    return sum(islice(marks, MAX_TRACE_VALUES + 1)) > MAX_TRACE_VALUES
+
+
+def trace_content(file: BinaryIO, offset: int) -> bytes | None:
+    """Return the JSON of the trace at `offset`; None where there is none, or none of ours.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    content = frame_content(file, offset)
+    is_ours = content is not None and len(content) <= MAX_TRACE_BYTES
+    return content if is_ours and not has_too_many_values(content or b"") else None
 
 
 def frames(file: BinaryIO, offset: int = 0) -> Iterator[tuple[int, bytes]]:

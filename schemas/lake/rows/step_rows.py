@@ -21,7 +21,7 @@ from schemas.lake.log_coverage import STEP_TABLES
 from schemas.lake.rows.tables import TABLES, Columns, arrays_of, table_from
 from schemas.lake.rows.trace_steps import MAX_PART, steps_of
 from schemas.run.result import TRIAL_KEY
-from schemas.run.trace import MAX_TRACE_BYTES, REFERENCE, frame_content
+from schemas.run.trace import REFERENCE, trace_content
 
 ASKS_ONCE = "llm_probe"
 """The runner whose trials are one answer unless a tool was called."""
@@ -134,8 +134,8 @@ class _Traces:
         if match is None or file is None:
             return []
         try:
-            content = frame_content(file, int(match[2]))
-            if content is None or len(content) > MAX_TRACE_BYTES:
+            content = trace_content(file, int(match[2]))
+            if content is None:
                 return []
             events = orjson.loads(content)["trace"]
         except (OSError, ValueError, KeyError, TypeError):

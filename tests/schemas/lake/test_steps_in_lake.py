@@ -1,9 +1,11 @@
 """Steps in the lake: made of traces beside the results, kept, merged, pruned and made again."""
 
+import resource
 from contextlib import closing
 
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from analyze.lake.sync import sync
 from schemas.lake import Lake, live_files
@@ -104,6 +106,21 @@ def test_a_trial_that_was_made_again_has_steps_of_both_records(run):
     steps, _ = both(run.lake)
     found = {(row["record_no"], row["attempt"]) for row in steps if row["case_id"] == "c1"}
     assert found == {(2, 1), (5, 2)}
+
+
+def test_a_trace_of_millions_of_values_is_none_of_ours(run):
+    """A few kilobytes of a frame: as objects they would take a gigabyte."""
+    (path,) = (run.path / "artifacts").iterdir()
+    bomb = b'{"trace":[' + b"[]," * 4_000_001 + b"1]}"
+    path.write_bytes(zstandard.ZstdCompressor().compress(bomb))
+    assert path.stat().st_size < 10_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    run.mirror()
+
+    assert both(run.lake)[0] == []
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 120_000, "KB"
 
 
 @pytest.mark.parametrize("harm", ["gone", "torn", "other", "link", "beyond"])
