@@ -9,7 +9,7 @@ import pytest
 
 from analyze.api import open_history
 from tests.support.agent_bench import KEY
-from tests.support.agent_messages import MessagesModel
+from tests.support.agent_messages import MessagesModel, of_claude
 from tests.support.agent_model import AgentModel
 from tests.support.agent_responses import ResponsesModel
 from tests.support.command_bench import CommandBench
@@ -137,3 +137,45 @@ def test_the_key_is_nowhere_inside_and_the_version_on_record(ran):
     assert KEY not in seen
     assert {one[agent.header].removeprefix("Bearer ") for one in bench.model.headers} == {KEY}
     assert [one["version"] for one in config["agents"].values()] == [agent.version]
+
+
+def with_agents(name, arguments):
+    """Return a call as Claude Code takes it; `AGENT ...` starts an agent, orders in parentheses."""
+    command = arguments.get("command", "")
+    if not command.startswith("AGENT "):
+        return of_claude(name, arguments)
+    prompt = command.removeprefix("AGENT ").replace("(", "[").replace(")", "]")
+    return "Agent", {
+        "description": "A helper",
+        "prompt": prompt,
+        "subagent_type": "general-purpose",
+    }
+
+
+def test_agents_that_claude_code_starts_are_counted_once_and_have_steps_of_their_own(tmp_path):
+    bench = CommandBench(tmp_path / "project")
+    with contextlib.closing(bench):
+        bench.model = bench.endpoint.script = MessagesModel(with_agents)
+        root = bench.endpoint.base_url.removesuffix("/v1")
+        bench.suite(provider="anthropic_messages", base_url=root)
+        folder = bench.root / "configs/agents/claude-code"
+        shutil.copytree(ROOT / "configs/agents/claude-code", folder)
+        file = folder / "agent.yaml"
+        file.write_text(file.read_text().replace("Bash,Edit,", "Agent,Bash,Edit,"))
+        bench.profile(agent_id="claude-code", programs=[str(real_agent("claude-code"))])
+        bench.case("one", "#one [exec: AGENT #one (exec: echo x > sub.txt) (say: Sub)] [say: Done]",
+                   checks=[{"kind": "file_exists", "path": "sub.txt"}])  # fmt: skip
+        bench.run()
+        with open_history(bench.root / "runs") as history:
+            steps = history.sql(
+                "SELECT trajectory = 'main' AS is_main, tool, sum(input_tokens) AS tokens "
+                "FROM steps WHERE kind IN ('message', 'tool_call') GROUP BY ALL ORDER BY ALL"
+            ).rows()
+
+    row = bench.rows()["one", 1]
+    assert (row["passed"], row["raw_output"]) == (True, "Done"), row
+    assert (row["input_tokens"], row["output_tokens"]) == bench.model.tokens("one")
+    assert steps == [
+        (False, "Bash", None), (False, None, 102 + 103), (True, "Agent", None),
+        (True, None, 101 + 104),
+    ]  # fmt: skip
