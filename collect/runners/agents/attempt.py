@@ -77,6 +77,8 @@ class Attempt:
     """What stood after each turn where the agent tells its tokens."""
     usage: Usage | None = None
     """That the agent tells of itself; None: it does not."""
+    logged_calls: tuple[ToolCall, ...] = ()
+    """Of its own log, for where none of its requests came by the door."""
     cost_usd: float | None = None
     text: str = ""
     turns_completed: int = 0
@@ -211,8 +213,8 @@ class Attempt:
             for call in one.tool_calls
         )
         whole = replace(
-            whole, text=text, tool_calls=calls, reasoning="", failure_type=None, error_code=None,
-            error_message=None,
+            whole, text=text, tool_calls=calls if replies else self.logged_calls, reasoning="",
+            failure_type=None, error_code=None, error_message=None,
         )  # fmt: skip
         if (why := self.failure) is not None:
             return replace(

@@ -6,7 +6,7 @@ agent may write what it likes, so nothing here is believed further than it has t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -83,6 +83,13 @@ class AgentLog:
     trajectories: tuple[Trajectory, ...] = ()
     notes: tuple[str, ...] = ()
     """What could not be read, a sentence each."""
+
+    @property
+    def calls(self) -> Iterator[LoggedCall]:
+        """Of all trajectories; none that was taken over from an earlier session."""
+        for trajectory in self.trajectories:
+            for entry in trajectory.entries:
+                yield from () if entry.is_copied else entry.calls
 
 
 def string(value: object) -> str:

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+import orjson
 from pydantic import JsonValue
 
 from collect.checks.declarative import named_outside
@@ -28,7 +29,7 @@ from collect.config import LoadedCase, ResolvedModel
 from collect.config.endpoints import key_of
 from collect.limits import Slot, wait_before
 from collect.providers import provider_of
-from collect.providers.base import Outcome, Request
+from collect.providers.base import Outcome, Request, ToolCall
 from collect.providers.http import OF_A_TOOL, OverHttp
 from collect.runners.agents.attempt import Attempt, TurnResult, ms_since
 from collect.runners.agents.events import note_log
@@ -257,6 +258,11 @@ class AgentRunner(ABC):
             "turns_completed": attempt.turns_completed,
             "ended_by": attempt.ended_by,
         }
+        if not calls:
+            attempt.logged_calls = tuple(
+                ToolCall(one.call_id, one.name, orjson.dumps(one.arguments).decode())
+                for one in log.calls
+            )
         trace.runner("agent_invoked", **facts)
         tool_ms = await asyncio.to_thread(note_log, trace, log, calls, self._model)
         if attempt.is_limited:

@@ -250,6 +250,25 @@ def test_a_log_becomes_steps(bench):
     assert found == [("message", "assistant", "/home/agent/logs/a/x.log#1")]
 
 
+def test_calls_of_an_agent_that_asks_elsewhere_are_those_of_its_log(bench):
+    call = {"tool_call_id": "c", "function_name": "Bash", "arguments": {"command": "ls"}}
+    steps = [
+        {"source": "agent", "message": "", "tool_calls": [call], "is_copied_context": is_copied}
+        for is_copied in (True, False, False)
+    ]
+    log = json.dumps({"schema_version": "ATIF-v1.6", "steps": steps})
+    log = log.replace("{", "{{").replace("}", "}}")
+    bench.agent({"argv": ["sh", "-c", "cat $HOME/own.json > $HOME/log.json; echo done"],
+                 "prompt": "stdin", "files": {"own.json": log},
+                 "logs": {"format": "atif", "paths": ["{home}/log.json"]}})  # fmt: skip
+    bench.case("one", "#one", checks=[{"kind": "tool_call_count", "count": 2}])
+    bench.run()
+    row = bench.rows()["one", 1]
+
+    assert (row["passed"], row["raw_output"]) == (True, "done"), row
+    assert row["tool_calls"] == ["bash"]
+
+
 def test_a_command_that_is_not_there_is_said_before_anything_is_asked(bench):
     bench.agent({"argv": ["no-such-agent"], "prompt": "stdin"})
     bench.case("one", "#one [say: x]")
