@@ -149,7 +149,7 @@ def load_prompt_lists(
     taken: set[str] = set()
     files: dict[str, str] = {}
     problems: list[Problem] = []
-    for reference in references:
+    for number, reference in enumerate(references, start=1):
         path = folder / reference
         if str(path) in files:
             problems.append(Problem(path, "is named twice in `prompt_lists`"))
@@ -161,7 +161,8 @@ def load_prompt_lists(
             problems += exc.problems
             continue
         cases += loaded
-        taken.update(case.case_id for case in loaded)
+        if number < len(references):
+            taken.update(case.case_id for case in loaded)
         if len(cases) > MAX_ENTRIES:
             what = f"the suite's lists hold more than {MAX_ENTRIES:,} prompts together"
             return cases, files, [*problems, Problem(path, what)]

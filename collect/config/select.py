@@ -142,10 +142,12 @@ def suite_cases(
     prompts, lists, wrong = load_prompt_lists(source.path.parent, suite.prompt_lists)
     tags = (*(file.tags for file in found), *(prompt.tags for prompt in prompts))
     warnings = [*warnings, *unknown_tags(selection, tags, source)]
-    known = {file.case_id for file in found} | {prompt.case_id for prompt in prompts}
+    known = {*(file.case_id for file in found), *(prompt.case_id for prompt in prompts)}
     cases = [file.case for file in chosen if file.case is not None]
     cases += [prompt for prompt in prompts if takes(selection, prompt.case_id, prompt.tags)]
-    problems += [*wrong, *unknown_ids(selection, known, source), *_clashes(cases, source)]
+    problems += [*wrong, *unknown_ids(selection, known, source)]
+    if len(known) < len(found) + len(prompts):
+        problems += _clashes(cases, source)
     if not cases and not problems:
         where = project / "configs" / "cases" if project else "no project"
         what = f"the suite selects no case (looked in {where})"

@@ -76,7 +76,7 @@ def narrow(inputs: RunInputs, wanted: Narrowed) -> RunInputs:
         raise ConfigError([Problem(None, what)])
     return replace(
         inputs,
-        cases=kept,
+        cases=inputs.cases if len(kept) == len(inputs.cases) else kept,
         models=tuple(
             model for model in inputs.models if not wanted.models or model.model_id in wanted.models
         ),
