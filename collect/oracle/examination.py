@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,7 @@ class Examination:
     empty: Grade | None = None
     skipped: str = ""
     """Why nothing was tried; empty: it was."""
-    defects: tuple[str, ...] = field(default=())
+    defects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class _Answer:
 
 
 class Examiner:
-    """Examines cases, a few at a time; a context that leaves nothing behind.
+    """Examines cases, a few at a time, and leaves nothing behind.
 
     Args:
         agent: whose workspace agents' cases begin with; None: an empty one.
@@ -108,6 +108,8 @@ class Examiner:
         self._hooks: Hooks | None = None
         self._sandbox: Sandbox | None = None
         self._template: Template | None = None
+        self._scratch = Path()
+        """Folder of what is made for cases, while they are examined."""
 
     async def examine(self, files: Sequence[CaseFile], progress: Progress) -> list[Examination]:
         """Return what comes of each case, in their order.

@@ -5,7 +5,7 @@ No model sees it and no run reads it: it is no part of what a trial is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from collect.config.agents import WorkspaceEntry, read_folder
@@ -25,7 +25,7 @@ class LoadedSolution:
     tool_calls: tuple[str, ...] = ()
     folder: Path | None = None
     """Of the files that it leaves in the workspace."""
-    files: tuple[WorkspaceEntry, ...] = field(default=())
+    files: tuple[WorkspaceEntry, ...] = ()
     script: Path | None = None
 
 

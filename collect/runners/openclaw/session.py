@@ -19,6 +19,7 @@ from typing import Any, Literal
 import orjson
 import zstandard
 
+from collect.runners.agents.formats.lines import numbered_objects
 from collect.runners.agents.log import json_object
 from collect.workspace.files import Tree, Unreadable
 
@@ -135,20 +136,7 @@ def _from_lines(
 
 def read_lines(raw: bytes, name: str, notes: list[str]) -> tuple[Line, ...]:
     """Return the lines of a session file that are objects, and note what is passed over."""
-    return tuple(_objects(raw.splitlines(), name, notes))
-
-
-def _objects(raws: Iterable[bytes], name: str, notes: list[str]) -> Iterator[Line]:
-    """Yield the lines that are JSON objects; of the others only how many there are is told."""
-    n_wrong = 0
-    for raw in raws:
-        line = json_object(raw)
-        if line is not None:
-            yield line
-        elif raw.strip():
-            n_wrong += 1
-    if n_wrong:
-        notes.append(f"{name}: {n_wrong:,} lines are no JSON objects")
+    return tuple(line for _, line in numbered_objects(name, raw.splitlines(), notes))
 
 
 def _started(tree: Tree, name: str, session_id: str, notes: list[str]) -> Iterator[tuple[str, str]]:
@@ -244,7 +232,7 @@ def _stored(
     events = itertools.takewhile(
         lambda one: reading.takes(len(one)), (_event(*row) for row in rows)
     )
-    lines = tuple(_objects(events, name, reading.notes))
+    lines = tuple(line for _, line in numbered_objects(name, events, reading.notes))
     return Session(session_id, parent, lines, name) if lines else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,15 +24,21 @@ def objects(name: str, raw: bytes, notes: list[str]) -> Iterator[tuple[str, Line
         raw: what it holds.
         notes: takes how many lines were passed over.
     """
+    for number, line in numbered_objects(name, raw.splitlines(), notes):
+        yield f"{name}#{number}", line
+
+
+def numbered_objects(
+    name: str, raws: Iterable[bytes], notes: list[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield those of some lines that are JSON objects, with their numbers from 1; as `objects`."""
     n_wrong = 0
-    for number, text in enumerate(raw.splitlines(), start=1):
-        if not text.strip():
-            continue
+    for number, text in enumerate(raws, start=1):
         line = json_object(text)
-        if line is None:
+        if line is not None:
+            yield number, line
+        elif text.strip():
             n_wrong += 1
-        else:
-            yield f"{name}#{number}", line
     if n_wrong:
         notes.append(f"{name}: {n_wrong:,} lines are no JSON objects")
 

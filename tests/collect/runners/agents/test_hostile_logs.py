@@ -43,7 +43,9 @@ def test_a_sample_becomes_events_that_readers_take(model, name):
 def test_strange_values_in_any_place_are_passed_over(model, name, seed):
     raw = spoiled((SAMPLES / name).read_bytes(), seed)
 
-    noted(read(form_of(name), {name: raw, "again.jsonl": raw}), model)
+    events, _ = noted(read(form_of(name), {name: raw, "again.jsonl": raw}), model)
+
+    assert [one["sequence"] for one in events] == [*range(len(events))]
 
 
 @pytest.mark.parametrize("form", FORMS)
