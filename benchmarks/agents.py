@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from budgets import HEADINGS, Budget, judge, table
+from budgets import Budget, judge, show, table
 from calibration import between, calibrate
 
 ROUNDS, QUICK_ROUNDS = 3, 1
@@ -109,25 +108,13 @@ def main() -> None:
         [one.late_ms for one in rounds],
     ]
     judged = [judge(*pair, calibration) for pair in zip(BUDGETS, figures, strict=True)]
-    missed = sum(one.verdict == "MISSED" for one in judged)
-    if options.json:
-        facts = {
-            "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": load},
-            "calibration": asdict(calibration),
-            "rows": [one.as_json() for one in judged],
-            "details": {"rounds": [asdict(one) for one in rounds]},
-        }
-        print(json.dumps(facts, indent=1))
-    else:
-        print(f"load at the start {load[0]:.2f}; {calibration.text()}", end="\n\n")
-        names = [f"{FEW} trials s", f"{MANY} trials s", "a trial, median ms", "loop late ms"]
-        rows = [
-            [f"{one.few_s:.2f}", f"{one.many_s:.2f}", f"{one.median_ms:.0f}", f"{one.late_ms:.0f}"]
-            for one in rounds
-        ]
-        print(table(names, rows), end="\n\n")
-        print(table(HEADINGS, [one.cells() for one in judged]), end="\n\n")
-        print(f"{missed} of {len(judged)} musts missed")
+    names = [f"{FEW} trials s", f"{MANY} trials s", "a trial, median ms", "loop late ms"]
+    rows = [
+        [f"{one.few_s:.2f}", f"{one.many_s:.2f}", f"{one.median_ms:.0f}", f"{one.late_ms:.0f}"]
+        for one in rounds
+    ]
+    details = table(names, rows), {"rounds": [asdict(one) for one in rounds]}
+    missed = show(judged, calibration, load, details, as_json=options.json)
     sys.exit(missed > 0)
 
 

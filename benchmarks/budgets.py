@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from calibration import Calibration
@@ -81,6 +84,41 @@ class Judged:
             "must_here": self.budget.must * self.factor,
             "verdict": self.verdict,
         }
+
+
+def show(
+    judged: Sequence[Judged],
+    calibration: Calibration,
+    load: Sequence[float],
+    details: tuple[str, object],
+    *,
+    as_json: bool,
+) -> int:
+    """Print what was measured and how it is judged, and return how many musts are missed.
+
+    Args:
+        judged: the lines of the table.
+        calibration: of the machine.
+        load: of it, at the start.
+        details: what stands above the table, and the same for other programs.
+        as_json: one JSON object.
+    """
+    missed = sum(one.verdict == "MISSED" for one in judged)
+    text, facts = details
+    if as_json:
+        whole = {
+            "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": load},
+            "calibration": asdict(calibration),
+            "rows": [one.as_json() for one in judged],
+            "details": facts,
+        }
+        print(json.dumps(whole, indent=1))
+    else:
+        print(f"load at the start {load[0]:.2f}; {calibration.text()}", end="\n\n")
+        print(text, end="\n\n")
+        print(table(HEADINGS, [one.cells() for one in judged]), end="\n\n")
+        print(f"{missed} of {len(judged)} musts missed")
+    return missed
 
 
 HEADINGS = ["row", "budget", "unit", "median (range)", "must", "stretch", "must here", "verdict"]

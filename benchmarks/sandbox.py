@@ -14,16 +14,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
 
-from budgets import HEADINGS, Budget, judge, table
+from budgets import Budget, judge, show, table
 from calibration import between, calibrate
 
 from collect.sandbox import Bwrap, Command, Folders, Sandbox
@@ -64,20 +62,11 @@ def main() -> None:
     calibration = between(before, calibrate())
     figures = ([min(one.alone for one in rounds)], [min(one.together for one in rounds)])
     judged = [judge(*pair, calibration) for pair in zip(BUDGETS, figures, strict=True)]
-    missed = sum(one.verdict == "MISSED" for one in judged)
-    if options.json:
-        facts = {
-            "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": load},
-            "calibration": asdict(calibration),
-            "rows": [one.as_json() for one in judged],
-            "details": {"helper_start_ms": start_ms, "rounds": [asdict(one) for one in rounds]},
-        }
-        print(json.dumps(facts, indent=1))
-    else:
-        print(f"load at the start {load[0]:.2f}; {calibration.text()}", end="\n\n")
-        print(_details(start_ms, rounds), end="\n\n")
-        print(table(HEADINGS, [one.cells() for one in judged]), end="\n\n")
-        print(f"{missed} of {len(judged)} musts missed")
+    details = (
+        _details(start_ms, rounds),
+        {"helper_start_ms": start_ms, "rounds": [asdict(one) for one in rounds]},
+    )
+    missed = show(judged, calibration, load, details, as_json=options.json)
     sys.exit(missed > 0)
 
 
