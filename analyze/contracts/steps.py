@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,11 +18,7 @@ from analyze.contracts.base import (
 from analyze.contracts.models import TotalMillis, TotalTokens
 from analyze.contracts.trials import TRIAL, TRIAL_KEY
 from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Tokens, Unit, Usd, UsdSum
-from schemas.run.step import Step, StepText
-
-Stop = Literal[
-    "provider", "harness", "limit", "refusal", "length", "empty", "verifier", "gave_up", "finished"
-]
+from schemas.run.step import Step, StepText, Stop
 
 STEP: Columns = {
     **raw_columns("step_texts", StepText),

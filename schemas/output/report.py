@@ -17,6 +17,7 @@ from schemas.config.project import Thresholds
 from schemas.failures import Cause
 from schemas.output.comparison import Comparison, Difference, ThresholdsUsed, Verdict
 from schemas.output.regressions import OpenShift, Regressions
+from schemas.output.report_steps import StepParts
 from schemas.output.summary import RunSummary, WallClock
 from schemas.run.inventory import Host
 
@@ -358,6 +359,9 @@ class RunReport(Record):
     latency: tuple[LatencyBin, ...]
     frontier: tuple[FrontierPoint, ...]
     failures: tuple[FailureCount, ...]
+    steps: StepParts | None = Field(
+        default=None, description="Null: no trial of the run has steps."
+    )
     transcripts: Transcripts
     provenance: Provenance
     glossary: tuple[Term, ...] = Field(description="Of the numbers that this report shows.")

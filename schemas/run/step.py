@@ -27,6 +27,11 @@ StepKind = Literal[
 
 Effect = Literal["read", "write", "check", "search", "wait", "run"]
 
+Stop = Literal[
+    "provider", "harness", "limit", "refusal", "length", "empty", "verifier", "gave_up", "finished"
+]
+"""Why a trial ended: the first of these words that holds."""
+
 UsageCached = Literal["inside", "beside"]
 
 UsageCounts = Literal["delta", "cumulative"]

@@ -41,6 +41,7 @@ from schemas.output.report import (
     Transcripts,
     TrialMark,
 )
+from schemas.output.report_steps import LoopCount, StepParts, StopCount, TimeSplit, ToolCount
 from schemas.output.summary import (
     GroupSummary,
     Percentiles,
@@ -115,6 +116,7 @@ class _Maker:
             latency=self.latency(),
             frontier=tuple(self.frontier(model) for model in size.models),
             failures=self.failures(),
+            steps=self.steps(),
             transcripts=self.transcripts(),
             provenance=self.provenance(),
             glossary=GLOSSARY if size.models else (),
@@ -632,6 +634,67 @@ class _Maker:
             )
             for model in self.size.models
             for kind, cause, n in FAILED
+        )
+
+    def steps(self) -> StepParts | None:
+        if not self.size.models:
+            return None
+        return StepParts(
+            stops=tuple(
+                StopCount(
+                    model_id=model, stop=stop, stop_detail=detail, n_trials=n, n_passed=n // 2
+                )
+                for model in self.size.models
+                for stop, detail, n in (("finished", None, 40), ("limit", "max_turns_exceeded", 3))
+            ),
+            times=tuple(
+                TimeSplit(
+                    model_id=model,
+                    n_trials=43,
+                    total_ms=100_000,
+                    setup_ms=1_000,
+                    model_ms=70_000,
+                    tool_ms=20_000,
+                    retry_ms=0,
+                    idle_ms=9_000,
+                )
+                for model in self.size.models
+            ),
+            tools=tuple(
+                ToolCount(
+                    model_id=model,
+                    tool=tool,
+                    n_cases=20,
+                    n_calls=n,
+                    n_results=n,
+                    n_errors=n // 4,
+                    n_refused=1,
+                    n_exit_codes=n // 8,
+                    n_truncated=2,
+                    duration_ms=n * 100,
+                    error_rate=0.25,
+                    error_rate_low=0.125,
+                    error_rate_high=0.5,
+                )
+                for model in self.size.models
+                for tool, n in (("exec_shell", 160), ("read_file", 80))
+            ),
+            loops=tuple(
+                LoopCount(
+                    model_id=model,
+                    tool="exec_shell",
+                    n_loops=2,
+                    n_trials=2,
+                    n_calls=12,
+                    tool_ms=1_200,
+                    model_ms=9_000,
+                    input_tokens=12_000,
+                    output_tokens=600,
+                    cost_usd=0.01,
+                )
+                for model in self.size.models
+            ),
+            n_left_out=0,
         )
 
     def transcripts(self) -> Transcripts:

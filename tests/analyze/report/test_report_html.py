@@ -102,10 +102,10 @@ def sections(page):
 def test_every_section_stands_in_the_order_of_the_report_and_in_the_list_of_sections(page):
     assert sections(page) == [
         "answer", "leaderboard", "comparison", "matrix", "history", "latency", "frontier", "tiers",
-        "failures", "resources", "transcripts", "provenance", "glossary",
+        "failures", "steps", "resources", "transcripts", "provenance", "glossary",
     ]  # fmt: skip
     links = [found["href"] for found in page.all("a")]
-    assert [f"#{name}" for name in sections(page)] == links[1:14]
+    assert [f"#{name}" for name in sections(page)] == links[1:15]
 
 
 def test_every_element_is_closed_and_every_id_stands_once(page):
@@ -381,9 +381,8 @@ def test_a_library_that_would_end_its_element_is_refused(text):
 
 
 def test_a_page_of_a_usual_run_is_small(report):
-    without = report.model_copy(
-        update={"transcripts": report.transcripts.model_copy(update={"shown": ()})}
-    )
+    transcripts = report.transcripts.model_copy(update={"shown": ()})
+    without = report.model_copy(update={"transcripts": transcripts, "steps": None})
     assert len(render_html(without, {}).encode()) < 120_000
 
 
