@@ -30,6 +30,7 @@ NO_ID = {
     "model_build",
     "requested_model",
     "counts_against_model",
+    "model_ms",
 }
 """Names of fields that speak of models and hold no model_id; some hold records."""
 
