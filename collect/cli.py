@@ -11,14 +11,9 @@ from typing import Annotated
 import typer
 
 from collect import cli_options as options
+from collect.console.exit_codes import exit_code_of
 from schemas.command_group import SectionedGroup, VersionOption
-from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, BenchError, file_error
-from schemas.io.standard_streams import (
-    closing_code,
-    is_trouble_of_output,
-    open_standard_streams,
-    spare_output,
-)
+from schemas.io.standard_streams import closing_code, open_standard_streams, spare_output
 
 app = typer.Typer(
     cls=SectionedGroup, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -48,13 +43,8 @@ def run(
     ] = None,
     runs: options.RunsOption = Path("runs"),
     run_id: options.RunIdOption = None,
-    resume: Annotated[
-        str | None,
-        typer.Option("--resume", metavar="RUN_ID|latest", help="Complete a run as it was planned."),
-    ] = None,
-    reuse: Annotated[
-        bool, typer.Option("--reuse", help="Take answers of earlier runs where nothing changed.")
-    ] = False,
+    resume: options.ResumeOption = None,
+    reuse: options.ReuseOption = False,
     case: options.CaseOption = None,
     tag: options.TagOption = None,
     model: options.ModelOption = None,
@@ -156,11 +146,8 @@ def plan(
 
 @app.command(rich_help_panel=RUN)
 def check(
-    run: Annotated[str, typer.Argument(metavar="RUN|latest", help="The run's id.")],
-    suite: Annotated[
-        str | None,
-        typer.Option("--suite", metavar="ID|PATH", help="Whose checks. Default: the run's own."),
-    ] = None,
+    run: options.StoredRun,
+    suite: options.StoredSuiteOption = None,
     evaluation_profile: options.EvaluationOption = None,
     runs: options.RunsOption = Path("runs"),
     case: options.CaseOption = None,
@@ -183,7 +170,7 @@ def check(
     """
     spare_output()
     from collect.commands.check import check as make_check
-    from collect.stored_checks.inputs import CheckRequest
+    from collect.stored.inputs import CheckRequest
 
     request = CheckRequest(
         runs_dir=runs,
@@ -197,6 +184,47 @@ def check(
         as_json=json,
     )
     raise typer.Exit(make_check(request))
+
+
+@app.command(rich_help_panel=RUN)
+def evaluate(
+    run: options.StoredRun,
+    evaluation_profile: options.JudgesOption = None,
+    suite: options.StoredSuiteOption = None,
+    runs: options.RunsOption = Path("runs"),
+    case: options.CaseOption = None,
+    model: options.ModelOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Ask again what has an answer.")] = False,
+    max_cost: options.MaxCostOption = None,
+    assume_price: options.AssumePriceOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Let judges look at stored trials. Asks no model again.
+
+    Only what is missing is asked: another judge, prompt or rubric is another question.
+
+    Example: collect evaluate latest --evaluation-profile strict
+
+    Exit codes: 0 done; 1 some trial has no judgement, or there was none to judge; 2 usage or
+    configuration; 130 interrupted.
+    """
+    spare_output()
+    from collect.commands.evaluate import evaluate as ask_judges
+    from collect.stored.evaluate import EvaluateRequest
+
+    request = EvaluateRequest(
+        runs_dir=runs,
+        run=run,
+        suite=suite,
+        evaluation_profile=evaluation_profile,
+        cases=tuple(case or ()),
+        models=tuple(model or ()),
+        force=force,
+        as_json=json,
+        max_cost_usd=max_cost,
+        assume_price=assume_price,
+    )
+    raise typer.Exit(ask_judges(request))
 
 
 @app.command(rich_help_panel=RUN)
@@ -365,36 +393,4 @@ def main() -> None:
     """Run the command line; errors made on purpose end with their sentence and exit code."""
     gc.disable()  # a start leaves no cycles worth looking for; a run looks for its own
     open_standard_streams()
-    sys.exit(closing_code(_code()))
-
-
-def _code() -> int:
-    """Run the command and return its exit code."""
-    try:
-        app()
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else EXIT_OK
-    except BenchError as exc:
-        from schemas.io.files import shortage_of
-
-        lines = str(exc).splitlines()
-        if (text := shortage_of(exc)) is not None and "ulimit" not in lines[-1]:
-            lines.append(text)
-        sys.stderr.write("".join(f"error: {line}\n" for line in lines))
-        return exc.exit_code
-    except Exception as exc:  # noqa: BLE001 - a mistake of ours, and no other
-        if isinstance(exc, OSError) and is_trouble_of_output(exc):
-            return EXIT_BAD_NEWS
-        from schemas.io.files import shortage_of
-
-        if (text := shortage_of(exc)) is not None:
-            sys.stderr.write(f"error: {text}\n")
-            return EXIT_BAD_NEWS
-        if isinstance(exc, OSError) and (error := file_error(exc)) is not None:
-            sys.stderr.write(f"error: {error}\n")
-            return error.exit_code
-        from traceback import print_exc
-
-        print_exc()
-        return EXIT_BAD_NEWS
-    return EXIT_OK
+    sys.exit(closing_code(exit_code_of(app)))

@@ -13,6 +13,18 @@ SuiteOption = Annotated[
 ProfileOption = Annotated[
     str, typer.Option("--run-profile", metavar="ID|PATH", help="Run profile: an id or a file.")
 ]
+StoredRun = Annotated[str, typer.Argument(metavar="RUN|latest", help="The run's id.")]
+ResumeOption = Annotated[
+    str | None,
+    typer.Option("--resume", metavar="RUN_ID|latest", help="Complete a run as it was planned."),
+]
+ReuseOption = Annotated[
+    bool, typer.Option("--reuse", help="Take answers of earlier runs where nothing changed.")
+]
+StoredSuiteOption = Annotated[
+    str | None,
+    typer.Option("--suite", metavar="ID|PATH", help="Whose cases. Default: the run's own."),
+]
 RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where runs are kept.")]
 AllowHostOption = Annotated[
     list[str] | None,
@@ -53,7 +65,15 @@ EvaluationOption = Annotated[
     typer.Option(
         "--evaluation-profile",
         metavar="ID|PATH",
-        help="Evaluation profile: whether hooks run, what is redacted.",
+        help="Evaluation profile: judges, whether hooks run, what is redacted.",
+    ),
+]
+JudgesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--evaluation-profile",
+        metavar="ID|PATH",
+        help="Whose judges are asked. Default: the run's own.",
     ),
 ]
 KeepWorkspacesOption = Annotated[

@@ -29,7 +29,7 @@ LONGEST = (
     "collect/execute/test_run",
     "collect/execute/test_mirror_child",
     "collect/execute/test_collect_cli",
-    "collect/stored_checks/test_collect_check",
+    "collect/stored/test_collect_check",
     "collect/execute/test_security_policy",
     "collect/console/test_report_after_run",
     "end_to_end/test_crash",

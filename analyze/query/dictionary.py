@@ -34,6 +34,10 @@ RAW_GRAINS = {
     "events": "One row per line of type `event` in results.jsonl.",
     "plans": "One row per trial of a run's plan, with the checks that decide its verdict now.",
     "evaluations": "One row per line of evaluations.jsonl, a later look at one record of a trial.",
+    "judge_iterations": "One row per judge_iteration in evaluations.jsonl: one judge asked once "
+    "about one record of a trial.",
+    "judgements": "One row per judgement in evaluations.jsonl: what all judges of a profile came "
+    "to on one record of a trial.",
     "steps": "One row per step of a record of a trial with tools, or of an agent's, as its trace "
     "has it.",
     "step_texts": "One row per step that has a text.",

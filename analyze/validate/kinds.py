@@ -23,6 +23,7 @@ from schemas.formats.report_v1 import is_old_version, is_result, is_v2, shape_of
 from schemas.formats.report_v2 import EvaluationReport
 from schemas.formats.swebench import SwebenchReport
 from schemas.io.json_text import BOM, described, excerpt, read_json_text
+from schemas.run.evaluation import evaluation_model
 from schemas.run.layout import EVALUATIONS, LOG
 
 MAX_FINDINGS = 10_000
@@ -186,7 +187,7 @@ def kind_of_record(value: object) -> LinesKind | None:
         return None
     if value.get("record_type") in ("result", "event"):
         return "results"
-    if value.get("record_type") == "evaluation":
+    if evaluation_model(value) is not None:
         return "evaluations"
     keys = {"model_patch", "model_name_or_path"} & value.keys()
     return "predictions" if keys and "instance_id" in value else None

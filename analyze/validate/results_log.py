@@ -17,7 +17,7 @@ from schemas.errors import counted
 from schemas.formats.swebench import PredictionCheck
 from schemas.io.json_text import described, excerpt, read_json_text, value_problems
 from schemas.output.summary import SUMMARY_VERSION, RunSummary, WallClock
-from schemas.run.evaluation import Evaluation, parse_evaluation
+from schemas.run.evaluation import EVALUATION_LINES, evaluation_model, parse_evaluation
 from schemas.run.import_record import DocumentResult, is_document_line
 from schemas.run.result import Event, Result, content_of, parse_line
 
@@ -86,7 +86,7 @@ class EvaluationLines:
     """Looks at the lines of one evaluations.jsonl in turn, as the lake reads them."""
 
     def __init__(self) -> None:
-        self._types = RecordTypes("`evaluation`")
+        self._types = RecordTypes(", ".join(f"`{kind}`" for kind in EVALUATION_LINES))
 
     def problems(self, line: FileLine) -> Iterator[Finding]:
         """Yield what is wrong with the next line."""
@@ -99,10 +99,10 @@ class EvaluationLines:
             value, told = _object_of(line)
             if value is None:
                 yield from told
-            elif (kind := value.get("record_type")) != "evaluation":
-                yield from self._types.unknown(kind, line.number)
+            elif (model := evaluation_model(value)) is None:
+                yield from self._types.unknown(value.get("record_type"), line.number)
             else:
-                findings = tuple(refused(Evaluation, line.content, line.number))
+                findings = tuple(refused(model, line.content, line.number))
                 yield from findings or [error("refused", "", str(exc), line.number)]
 
 

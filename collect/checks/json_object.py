@@ -24,6 +24,9 @@ MAX_STORED_DEPTH = 100
 STORED_INTS = range(-(2**63), 2**64)
 """What every JSON writer and reader downstream takes; anything beyond is kept as its text."""
 
+MAX_STARTS = 100
+"""Braces that begin no object, of a text that is looked through."""
+
 MAX_KEY_CHARS = 100
 """Characters of a duplicate key that its violation shows."""
 
@@ -91,6 +94,28 @@ def read_json(text: str) -> Reading:
             return Reading(problem=reader.faults[0])
         return Reading(value, value if _storable(value) else source[:end])
     return Reading(problem=problem)
+
+
+def read_last_object(text: str) -> Reading:
+    """Return the last JSON object of a text that stands in no other one, read as strictly.
+
+    After `MAX_STARTS` braces that begin none, the rest is not looked through.
+    """
+    found = Reading(problem="no JSON object")
+    start, n_wrong = text.find("{"), 0
+    while start >= 0 and n_wrong < MAX_STARTS:
+        reader = _Reader()
+        try:
+            value, end = reader.decoder.raw_decode(text, start)
+        except (json.JSONDecodeError, RecursionError):
+            n_wrong += 1
+            end = start + 1
+        else:
+            stored = value if _storable(value) else text[start:end]
+            fault = reader.faults[0] if reader.faults else None
+            found = Reading(value, stored) if fault is None else Reading(problem=fault)
+        start = text.find("{", end)
+    return found
 
 
 Decode = Callable[[json.JSONDecoder], tuple[JsonValue, int]]

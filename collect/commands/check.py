@@ -12,8 +12,8 @@ import orjson
 from collect.commands.progress import Progress, say
 from collect.execute.mirror_process import bring_in
 from collect.run_folder.log import RunLog, check_command
-from collect.stored_checks.inputs import CheckRequest, load
-from collect.stored_checks.recheck import VERDICTS, CheckReport, StoredChecks
+from collect.stored.inputs import CheckRequest, load
+from collect.stored.recheck import VERDICTS, CheckReport, StoredChecks
 from schemas.errors import Interrupted, counted, printable
 
 MAX_NAMED = 20

@@ -14,15 +14,28 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from collect.checks.declarative import HOOKS_DISABLED, SANDBOX_MISSING
-from collect.config import endpoints, unsupported
+from collect.config import endpoints
 from collect.config.cases import Notes
+from collect.config.embedded import (
+    CONTEXT_TOKENS,
+    MAX_SLOTS,
+    PACKAGED_MODEL,
+    default_threads,
+    engine,
+)
 from collect.config.project_files import name_problems, project_of, resolve, warning_at
-from collect.config.resolved import LoadedCase
+from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.config.unsupported import reserved
-from schemas.config.evaluation_profile import EvaluationProfile, JudgeConfig, SecurityPolicy
-from schemas.errors import ConfigError, display_path, nearest
+from schemas.config.evaluation_profile import (
+    AnchorReference,
+    EvaluationProfile,
+    JudgeConfig,
+    SecurityPolicy,
+)
+from schemas.errors import ConfigError, nearest
 from schemas.io.validation import parse
 from schemas.io.yaml import KeyPath, decode, read_bytes, read_yaml
+from schemas.run.config import EmbeddedServer
 
 RESERVED = frozenset({"messages", "tools", "tool_choice", "functions", "stream"})
 """A judge is a plain API call that we write: these would change what is asked (D-G1)."""
@@ -37,13 +50,17 @@ MAX_PROMPT_BYTES = 200_000
 class ResolvedJudge:
     """A judge ready to be asked."""
 
-    judge_id: str
-    provider: str
-    model: str
-    base_url: str
-    api_key_env: str | None
-    key_required: bool
-    request_options: Mapping[str, JsonValue]
+    model: ResolvedModel
+    """Its `model_id` is the judge's id."""
+    timeout_s: float
+    retries: int
+    max_tokens: int
+    """Of one answer."""
+
+    @property
+    def judge_id(self) -> str:
+        """Return the judge's id."""
+        return self.model.model_id
 
 
 def resolve_judge(
@@ -65,10 +82,17 @@ def resolve_judge(
             return None
         provider, model = endpoints.ROUTER, model if "/" in model else f"{provider}/{model}"
     transport = endpoints.PROVIDERS[provider]
-    if transport.is_embedded:
-        served = "a run serves its own models only; a judge is asked at a server that is there"
-        notes.add_problem(served, (*at, "provider"), found=f"`{provider}`")
+    if transport.adds_prompts:
+        plain = [one for one in endpoints.PROVIDERS if not endpoints.PROVIDERS[one].adds_prompts]
+        notes.add_problem(
+            "writes prompts of its own around ours, and a judge is one plain call",
+            (*at, "provider"),
+            found=f"`{provider}`",
+            allowed=", ".join(plain),
+        )
         return None
+    if transport.is_embedded:
+        return _embedded(judge, provider, at, options, notes)
     base_url = transport.base_url(judge.base_url)
     blame = "base_url" if judge.base_url else "provider"
     loopback = endpoints.is_loopback(endpoints.host_of(base_url))
@@ -82,16 +106,64 @@ def resolve_judge(
         notes.add_problem(what, (*at, blame), found=endpoints.shown_url(base_url))
     if len(notes.problems) > before:
         return None
-    return ResolvedJudge(
-        judge_id=judge.judge_id,
+    resolved = _asked_as(judge, provider, model, base_url, options)
+    key_required = transport.api_key_env is not None and not loopback
+    return _ready(
+        judge,
+        replace(
+            resolved,
+            api_key_env=judge.api_key_env or transport.api_key_env,
+            key_required=judge.api_key_env is not None or key_required,
+            is_loopback=loopback,
+        ),
+    )
+
+
+def _embedded(
+    judge: JudgeConfig, provider: str, at: KeyPath, options: Mapping[str, JsonValue], notes: Notes
+) -> ResolvedJudge | None:
+    """Return the packaged model as a judge, which whoever asks it serves on this machine."""
+    said = [name for name in ("model", "base_url", "api_key_env") if getattr(judge, name)]
+    for name in said:
+        what = "a judge with `provider: embedded` is the packaged model, served on this machine"
+        notes.add_problem(what, (*at, name), advice=f"take `{name}` out")
+    if said:
+        return None
+    base_url = endpoints.PROVIDERS[provider].default_base_url
+    model = _asked_as(judge, provider, PACKAGED_MODEL, base_url, options)
+    server = EmbeddedServer(
+        model_file=None,
+        context_tokens=CONTEXT_TOKENS,
+        threads=default_threads(),
+        engine=engine(),
+    )
+    in_flight = min(judge.max_concurrency, MAX_SLOTS)
+    return _ready(
+        judge, replace(model, embedded=server, is_loopback=True, max_concurrency=in_flight)
+    )
+
+
+def _asked_as(
+    judge: JudgeConfig, provider: str, model: str, base_url: str, options: Mapping[str, JsonValue]
+) -> ResolvedModel:
+    return ResolvedModel(
+        model_id=judge.judge_id,
+        label=None,
         provider=provider,
         model=model,
+        thinking_level=None,
         base_url=base_url,
-        api_key_env=judge.api_key_env or transport.api_key_env,
-        key_required=judge.api_key_env is not None
-        or (transport.api_key_env is not None and not loopback),
+        api_key_env=None,
+        key_required=False,
+        max_concurrency=judge.max_concurrency,
         request_options=options,
+        settings={},
+        is_loopback=False,
     )
+
+
+def _ready(judge: JudgeConfig, model: ResolvedModel) -> ResolvedJudge:
+    return ResolvedJudge(model, judge.timeout_seconds, judge.retries, judge.max_tokens)
 
 
 def _options(judge: JudgeConfig, at: KeyPath, notes: Notes) -> dict[str, JsonValue]:
@@ -135,11 +207,15 @@ class LoadedEvaluation:
     warnings: tuple[str, ...] = ()
 
     @property
-    def notices(self) -> list[str]:
-        """What a run says of it: its warnings, and what nothing reads yet."""
-        unread = unsupported.of_evaluation(self.profile)
-        places = (f"{display_path(self.path)}: {text}" for text in unsupported.words_of([*unread]))
-        return [*self.warnings, *places]
+    def has_judges(self) -> bool:
+        """Return whether somebody is asked about trials."""
+        return bool(self.profile.judge_runs)
+
+    @property
+    def shown_anchors(self) -> tuple[AnchorReference, ...]:
+        """Return the examples that judges are shown."""
+        anchors = self.profile.anchors
+        return anchors.references if anchors.enabled else ()
 
     @property
     def files(self) -> dict[str, str]:
@@ -169,8 +245,9 @@ def load_evaluation_profile(
         resolved = resolve_judge(judge, number, hosts, found)
         if resolved is not None:
             judges.append(resolved)
-            if judge.model is None:
-                _warn(found, f"names no `model`; `{resolved.model}` is asked", ("judges", number))
+            if judge.model is None and resolved.model.embedded is None:
+                name = resolved.model.model
+                _warn(found, f"names no `model`; `{name}` is asked", ("judges", number))
     prompt, prompt_path, digest = _prompt(profile, found)
     if found.problems:
         raise ConfigError(found.problems)

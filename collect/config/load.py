@@ -105,7 +105,7 @@ def load_inputs(
     taken = suite_cases(suite, suite_source, find_cases)
     cases, files = taken.cases, files | taken.files
     if evaluation is not None:
-        warnings += evaluation.notices
+        warnings += evaluation.warnings
         files |= evaluation.files
         cases = by_policy(cases, evaluation.profile.security_policy)
     warnings += taken.warnings
@@ -168,7 +168,9 @@ def runnable(inputs: RunInputs, *, skip_unevaluable: bool = False) -> RunInputs:
         problems += [one.problem for case in inputs.cases for one in case.unbuilt]
     if problems:
         raise ConfigError(problems)
-    warnings = map(redact, (*inputs.warnings, *unsupported.warnings_of(inputs.cases)))
+    has_judges = inputs.evaluation is not None and inputs.evaluation.has_judges
+    unread = unsupported.warnings_of(inputs.cases, has_judges=has_judges)
+    warnings = map(redact, (*inputs.warnings, *unread))
     return replace(inputs, warnings=tuple(warnings), skip_unevaluable=skip_unevaluable)
 
 

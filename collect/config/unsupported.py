@@ -24,7 +24,6 @@ from collect.config.endpoints import PROVIDERS
 from collect.config.project_files import warning_at
 from collect.config.resolved import LoadedCase, ResolvedModel
 from collect.config.runners import AGENT_BLOCKS, RUNNERS
-from schemas.config.evaluation_profile import EvaluationProfile
 from schemas.config.run_profile import RunProfile
 from schemas.config.suite import Suite
 from schemas.errors import Problem, counted, display_path
@@ -34,10 +33,11 @@ from schemas.run.config import EffectiveSetting
 Unread = tuple[KeyPath, str]
 """Where it stands, and why nothing reads it."""
 
-NOT_BUILT = "not part of this version"
-"""What loads whole and only a run refuses; here it is said, and no mistake."""
-
-JUDGING = f"is for a judge, and judging is {NOT_BUILT}: nothing reads it"
+JUDGING = "is for a judge, and --evaluation-profile names none: nothing reads it"
+ONLY_A_JUDGE = (
+    "no verdict without a judge, and --evaluation-profile names none; `collect evaluate` asks one "
+    "later about the same answers"
+)
 NO_AGENT = "is for {kinds} cases, and none is selected: nothing reads it"
 OF_PROBE = "is for llm_probe cases, and all run with {kinds}: nothing reads it"
 TURNS = "counts turns with tools, and no case offers any: nothing reads it"
@@ -113,9 +113,6 @@ def of_case(case: LoadedCase) -> Iterator[Unread]:
         yield ("input", "context", "llm_probe", "tools"), NO_RUNNER
     if openclaw.expected_artifact is not None and not case.has_workspace:
         yield ("input", "context", "openclaw", "expected_artifact"), NO_FILES
-    for name in ("expectations", "rubric"):
-        if getattr(case, name) is not None:
-            yield (name,), JUDGING
 
 
 def of_suite(suite: Suite, kinds: frozenset[str], *, has_tools: bool = True) -> Iterator[Unread]:
@@ -158,16 +155,6 @@ def _unread_blocks(written: Suite | RunProfile, kinds: frozenset[str]) -> Iterat
         readers = [kind for kind in RUNNERS if RUNNERS[kind].block == block]
         if getattr(written, block) is not None and not kinds.intersection(readers):
             yield (block,), NO_AGENT.format(kinds=" and ".join(readers))
-
-
-def of_evaluation(profile: EvaluationProfile) -> Iterator[Unread]:
-    """Yield what an evaluation profile holds beside its security policy."""
-    for name in ("judges", "judge_runs", "aggregation", "anchors"):
-        if name in profile.model_fields_set:
-            yield (name,), JUDGING
-    for name in ("judge_system_prompt", "judge_system_prompt_path"):
-        if getattr(profile, name) is not None:
-            yield (name,), JUDGING
 
 
 def warnings_at(source: Source, unread: Iterable[Unread]) -> list[str]:
@@ -303,26 +290,29 @@ def reserved(names: Iterable[str]) -> dict[str, str]:
     return {name: RESERVED[name] for name in names if name in RESERVED}
 
 
-def warnings_of(cases: Sequence[LoadedCase]) -> list[str]:
+def warnings_of(cases: Sequence[LoadedCase], *, has_judges: bool) -> list[str]:
     """Return a warning for each reason why cases will have no verdict, or one of a part of them."""
     texts: dict[str, list[str]] = {}
     for case in cases:
-        for text in _reasons(case):
+        for text in _reasons(case, has_judges=has_judges):
             texts.setdefault(text, []).append(case.case_id)
     return [f"{_named(ids)}: {text}" for text, ids in texts.items()]
 
 
-def _reasons(case: LoadedCase) -> Iterable[str]:
+def _reasons(case: LoadedCase, *, has_judges: bool) -> Iterable[str]:
     if case.unavailable is not None:
         yield f"skipped, no model is asked: {case.unavailable}"
         return
     for check_id, reason in case.unevaluable:
         yield f"no verdict, since check `{check_id}` cannot be made: {HINDRANCES[reason]}"
-    has_own = case.validator is not None or case.checks
-    only_judge = not has_own and (case.expectations is not None or case.rubric is not None)
-    if only_judge:
-        yield "no verdict yet, since only a judge could give one; the answers are kept for it"
-    yield from words_of([one for one in of_case(case) if not (only_judge and one[1] == JUDGING)])
+    unread = [*of_case(case)]
+    for_judge = [name for name in ("expectations", "rubric") if getattr(case, name) is not None]
+    if for_judge and not has_judges:
+        if case.validator is not None or case.checks:
+            unread += [((name,), JUDGING) for name in for_judge]
+        else:
+            yield ONLY_A_JUDGE
+    yield from words_of(unread)
 
 
 def _named(case_ids: Sequence[str]) -> str:

@@ -76,13 +76,6 @@ class Findings:
         """Keep problems of a file that several others lead to."""
         self.problems += [problem for problem in problems if problem not in self.problems]
 
-    def note(self, problem: Problem) -> None:
-        """Keep a problem; what is only not built yet is a warning."""
-        if unsupported.NOT_BUILT in problem.what:
-            self.refused(problem)
-        else:
-            self.problems.append(problem)
-
 
 def parsed(
     model: type[Kind], id_key: str, path: Path, warnings: list[str] | None = None
@@ -147,7 +140,7 @@ def check_suite(path: Path, found: Findings) -> None:
     hosts = frozenset(project.allowed_hosts if project else ())
     models, problems, warnings = resolve_models(suite, profile, source, hosts)
     for problem in problems:
-        found.note(problem)
+        found.problems.append(problem)
     taken = suite_cases(suite, source, found.cases_of)
     kinds = frozenset(case.runner_type for case in taken.cases)
     unread = unsupported.of_suite(suite, kinds)
@@ -182,7 +175,7 @@ def check_evaluation_profile(path: Path, found: Findings) -> None:
     project = project_file_of(path)
     hosts = project.allowed_hosts if project else ()
     loaded = load_evaluation_profile(str(path), Path.cwd(), allowed_hosts=hosts)
-    found.warnings += loaded.notices
+    found.warnings += loaded.warnings
 
 
 def check_agent(path: Path, _found: Findings) -> None:

@@ -117,7 +117,15 @@ class Budget:
         """
         if self._cap is None:
             return 0
-        most = most_of_trial(self._models[trial.model_id], case)
+        return await self.reserve_up_to(most_of_trial(self._models[trial.model_id], case), slot)
+
+    async def reserve_up_to(self, most: int | None, slot: Slot) -> int | None:
+        """Return what is reserved for work that costs at most so much; None: nothing bounds it.
+
+        See `reserve`.
+        """
+        if self._cap is None:
+            return 0
         while True:
             wanted = self._dearest if most is None else most
             promised = self._spent + self._reserved
@@ -154,6 +162,12 @@ class Budget:
         if known is None and not reserved and most_of_trial(model, execution.case) is None:
             failure = execution.outcome.failure
             self._is_untold |= failure is None or failure.availability_status == "ok"
-        self._spent += cost
         self._dearest = max(self._dearest, cost)
+        self.charge(reserved, cost)
+
+    def charge(self, reserved: int, cost: int) -> None:
+        """Replace a reservation by what the work did cost."""
+        if self._cap is None:
+            return
+        self._spent += cost
         self.release(reserved)

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from collect.config import RunInputs
 from collect.config.embedded import stored_beside
@@ -63,7 +63,7 @@ class Collector:
             LocalModelError: an embedded model cannot be served.
         """
         with self._serving() as servers:
-            return _on_loop(partial(self._whole, servers))
+            return on_loop(partial(self._whole, servers))
 
     @contextmanager
     def _serving(self) -> Iterator[Servers | None]:
@@ -149,11 +149,14 @@ class Collector:
             raise Interrupted(resume_command(log.run_dir)) from exc
 
 
-def _on_loop(work: Callable[[Interrupts], Awaitable[RunReport]]) -> RunReport:
+Report = TypeVar("Report")
+
+
+def on_loop(work: Callable[[Interrupts], Awaitable[Report]]) -> Report:
     """Run on the quickest loop there is, with Ctrl-C in our hands."""
     import uvloop  # noqa: PLC0415 - only a run needs it
 
-    async def listening() -> RunReport:
+    async def listening() -> Report:
         with Interrupts() as interrupts:
             try:
                 return await work(interrupts)

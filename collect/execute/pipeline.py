@@ -36,7 +36,6 @@ from collect.run_folder.log import RunLog, check_command, resume_command
 from collect.runners.base import Execution, RunnerContext, mistaken
 from collect.runners.loop_clock import LoopClock
 from collect.runners.tools.toolbox import Toolbox
-from collect.runners.trace import now_ms
 from collect.tools import tool_use
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, CollectError
 from schemas.failures import SKIPPED_ON_REQUEST
@@ -45,7 +44,7 @@ from schemas.registry import load_object
 from schemas.run.config import PlannedTrial
 from schemas.run.model_names import ModelNames
 from schemas.run.result import CheckResult, Event, Result
-from schemas.run.trace import artifact_frame
+from schemas.run.trace import artifact_frame, now_ms
 
 if TYPE_CHECKING:
     from collect.hooks.artifact import HookSubject

@@ -27,7 +27,6 @@ from collect.execute.tools import RunTools, locked_in, tools_of
 from collect.plan.fingerprint import digest
 from collect.plan.narrow import narrow
 from collect.plan.plan import PlanSize, plan_trials, planned_sizes
-from collect.runners.trace import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
@@ -45,6 +44,7 @@ from schemas.run.config import (
 )
 from schemas.run.inventory import resource_tags
 from schemas.run.layout import refuse_name
+from schemas.run.trace import now_ms
 
 
 @dataclass(frozen=True, slots=True)

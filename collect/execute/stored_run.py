@@ -31,12 +31,12 @@ from collect.plan.changes import newest_first
 from collect.plan.plan import sizes_of, trial_of
 from collect.run_folder.log import RunLog, is_begun, resume_command
 from collect.run_folder.stored_inputs import CASES_FILE, models_of, read_cases, verify_stored
-from collect.runners.trace import now_ms
 from schemas.config.prices import Price
 from schemas.config.project import LoadedProject, load_project_file
 from schemas.errors import ConfigError, NotResumable, Problem, nearest, printable
 from schemas.run.config import RunConfig, load_run_config
 from schemas.run.result import Event
+from schemas.run.trace import now_ms
 
 DIGITS = 12
 """Of a digest that people compare; `ollama list` shows as many."""

@@ -163,6 +163,22 @@ def most_of_trial(model: ResolvedModel, case: LoadedCase) -> int | None:
     return model.price.most_nano_usd(input=tokens.sent, output=tokens.high)
 
 
+def most_of_request(model: ResolvedModel, characters: int, max_tokens: int) -> int | None:
+    """Return the most that one answer may cost, in nano-dollars; None when nothing bounds it.
+
+    Args:
+        model: with its price, and its request options, which may set another limit.
+        characters: that are sent.
+        max_tokens: of the answer.
+    """
+    if model.price is None:
+        return None
+    limits = (model.request_options.get(name) for name in PROVIDERS[model.provider].limits)
+    most = next((limit for limit in limits if isinstance(limit, int)), max_tokens)
+    sent = -(-characters // CHARACTERS_PER_TOKEN)
+    return model.price.most_nano_usd(input=sent, output=most)
+
+
 def _summed(model: ResolvedModel, tokens: list[_Tokens], price: Price | None) -> ModelEstimate:
     sent = _sum(one.sent for one in tokens)
     low, high = sum(one.low for one in tokens), _sum(one.high for one in tokens)

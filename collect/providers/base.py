@@ -46,6 +46,8 @@ class Request:
     """`auto`, `none`, `required`, or the name of a tool that must be called."""
     withholds_tools: bool = False
     """The model has had its turns: only a text is wanted, whatever the wire needs for that."""
+    answer_schema: Mapping[str, JsonValue] | None = None
+    """JSON Schema that the answer is to be held to, where the API can; the prompt has it too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,13 @@ OF_A_TOOL = frozenset({"messages", "input", "stream", "store", "include"})
 
 STREAM_REFUSED = "the server refuses `stream`: asked without, time to first token is unknown"
 
+SCHEMA_REFUSED = (
+    "the server refuses a JSON Schema of the answer: asked without, the prompt alone says it"
+)
+
+OF_A_SCHEMA = ("response_format", "json_schema", "text.format", "structured output", "grammar")
+"""What an error speaks of where a server takes no schema, or not this one."""
+
 END_MARKER = b"[DONE]"
 """The data of the event that ends a stream of a chat completion."""
 
@@ -116,7 +123,7 @@ class OverHttp(ABC):
         }
         headers |= self.key_headers(api_key)
         self.model = model
-        self._streams = True
+        self._streams = self._takes_schemas = True
         self._noted: set[str] = set()
         self._target = target_of(f"{model.base_url}{self.path}", headers)
         self._transport = carrier_of(model, completions)
@@ -147,20 +154,28 @@ class OverHttp(ABC):
         await self._transport.aclose()
 
     def prepare(self, request: Request) -> Prepared:
-        """Return a request as JSON; a server that refused to stream is not asked to again."""
+        """Return a request as JSON; what a server refused to do it is not asked to again."""
+        if not self._takes_schemas:
+            request = replace(request, answer_schema=None)
         body = self.body(request, stream=request.stream and self._streams)
         body.update(self.model.request_options)
         return Prepared(request, body, orjson.dumps(body))
 
     async def ask(self, prepared: Prepared) -> Reply:
         """Send one request; a server that refuses to stream is asked once more without."""
-        if prepared.body["stream"] and not self._streams:
+        stale = prepared.request.answer_schema is not None and not self._takes_schemas
+        if stale or (prepared.body["stream"] and not self._streams):
             prepared = self.prepare(prepared.request)
         reply = await self._ask(prepared)
         notes: list[str] = []
-        if prepared.body["stream"] is True and _refuses_stream(reply):
+        if prepared.body["stream"] is True and _refuses(reply, "stream"):
             self._streams = False
             notes.append(STREAM_REFUSED)
+            again = await self._ask(self.prepare(prepared.request))
+            reply = replace(again, requests=reply.requests + again.requests)
+        elif prepared.request.answer_schema is not None and _refuses(reply, *OF_A_SCHEMA):
+            self._takes_schemas = False
+            notes.append(SCHEMA_REFUSED)
             again = await self._ask(self.prepare(prepared.request))
             reply = replace(again, requests=reply.requests + again.requests)
         elif reply.failure_type is None:
@@ -220,9 +235,11 @@ class OverHttp(ABC):
         return reply if exchange.requests < 2 else replace(reply, requests=exchange.requests)
 
 
-def _refuses_stream(reply: Reply) -> bool:
-    words = (reply.error_message or "").lower()
-    return reply.failure_type in {"http_400", "http_422", "http_501"} and "stream" in words
+def _refuses(reply: Reply, *words: str) -> bool:
+    """Return whether a server takes a request for wrong, and speaks of one of some words."""
+    said = (reply.error_message or "").lower()
+    is_wrong = reply.failure_type in {"http_400", "http_422", "http_501"}
+    return is_wrong and any(word in said for word in words)
 
 
 def events(raw: bytes) -> Iterator[tuple[bytes, int]]:

@@ -342,6 +342,10 @@ class ChatCompletions(OverHttp):
         body.update({name: value for name, value in settings if value is not None})
         if request.tools:
             body.update(self.tools(request))
+        if request.answer_schema is not None:
+            schema: dict[str, JsonValue] = {"name": "answer", "strict": True}
+            schema["schema"] = dict(request.answer_schema)
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         body["stream"] = stream
         if stream:
             body["stream_options"] = {"include_usage": True}

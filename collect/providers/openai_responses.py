@@ -345,6 +345,10 @@ class OpenAIResponses(OverHttp):
         if request.tools and level not in (None, "none"):
             # what the model thought before a call is not stored there, so it is sent along
             body["include"] = ["reasoning.encrypted_content"]
+        if request.answer_schema is not None:
+            schema: dict[str, JsonValue] = {"name": "answer", "strict": True}
+            schema["schema"] = dict(request.answer_schema)
+            body["text"] = {"format": {"type": "json_schema", **schema}}
         body["store"] = False
         body["stream"] = stream
         return body

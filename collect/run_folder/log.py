@@ -34,7 +34,7 @@ from schemas.io.files import MAKE_ROOM, Tail, sync_folder, unwritable, write_chu
 from schemas.io.own_files import open_own, open_own_file, require_own_files, take_lock
 from schemas.lake import lake_of, require_log, require_own_lake
 from schemas.run.config import PlannedTrial, RunConfig, load_run_config, plan_line
-from schemas.run.evaluation import Evaluation
+from schemas.run.evaluation import EvaluationLine
 from schemas.run.inventory import Inventory
 from schemas.run.layout import ARTIFACTS, EVALUATIONS, LOG
 from schemas.run.result import Event, Result
@@ -139,6 +139,13 @@ def resume_command(run_dir: Path) -> str:
 def check_command(run_dir: Path) -> str:
     """Return the command that evaluates a run's trials again."""
     return shlex.join(("collect", "check", run_dir.name, *runs_flag(run_dir.parent)))
+
+
+def evaluate_command(run_dir: Path, evaluation_profile: str) -> str:
+    """Return the command that asks judges about a run's trials."""
+    named = ("--evaluation-profile", evaluation_profile)
+    where = runs_flag(run_dir.parent)
+    return shlex.join(("collect", "evaluate", run_dir.name, *named, *where))
 
 
 def is_begun(run_dir: Path) -> bool:
@@ -275,19 +282,24 @@ class RunLog:
         """Append one line; it can be read as soon as this returns."""
         self._results.append(line.model_dump_json().encode() + b"\n")
 
-    def append_evaluation(self, line: Evaluation) -> None:
+    def append_evaluation(self, line: EvaluationLine) -> None:
         """Append what was found when a stored answer was looked at again."""
         if self._evaluations is None:
             advice = f"{MAKE_ROOM}, then `{check_command(self.run_dir)}` goes on"
             self._evaluations = Tail(self.run_dir, EVALUATIONS, advice)
         self._evaluations.append(line.model_dump_json().encode() + b"\n")
 
-    def append_artifact(self, model_id: str, frame: bytes) -> str:
-        """Append one trace as a frame of its own and return `file#offset`."""
-        name = f"artifacts/{model_id}.jsonl.zst"
-        tail = self._artifacts.get(model_id)
+    def append_artifact(self, of: str, frame: bytes) -> str:
+        """Append one trace as a frame of its own and return `file#offset`.
+
+        Args:
+            of: the model_id, or another name with a dot in it, as no model_id has.
+            frame: of the trace.
+        """
+        name = f"artifacts/{of}.jsonl.zst"
+        tail = self._artifacts.get(of)
         if tail is None:
-            tail = self._artifacts[model_id] = Tail(self.run_dir, name, self._advice)
+            tail = self._artifacts[of] = Tail(self.run_dir, name, self._advice)
         return f"{name}#{tail.append(frame)}"
 
     def write_text(self, name: str, text: str) -> None:

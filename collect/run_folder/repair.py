@@ -88,17 +88,20 @@ def _after_last_newline(file: BinaryIO, size: int) -> int:
 
 
 def _read_log(run_dir: Path) -> tuple[dict[str, list[int]], list[int]]:
-    """Return where results say their traces begin, by file, and the numbers of broken lines."""
+    """Return where lines say their traces begin, by file, and the numbers of broken results."""
     offsets: dict[str, list[int]] = {}
     broken = []
-    with open_own_file(run_dir, LOG) as file:
-        for number, line in enumerate(file, start=1):
-            if (row := loose_content_of(line)) is None:
-                broken.append(number)
-                continue
-            place = row.get("artifact_path")
-            if isinstance(place, str) and (match := REFERENCE.fullmatch(place)):
-                offsets.setdefault(match[1], []).append(int(match[2]))
+    for name in (LOG, EVALUATIONS):
+        if name != LOG and not (run_dir / name).exists():
+            continue
+        with open_own_file(run_dir, name) as file:
+            for number, line in enumerate(file, start=1):
+                if (row := loose_content_of(line)) is None:
+                    broken += [number] * (name == LOG)
+                    continue
+                place = row.get("artifact_path")
+                if isinstance(place, str) and (match := REFERENCE.fullmatch(place)):
+                    offsets.setdefault(match[1], []).append(int(match[2]))
     return offsets, broken
 
 

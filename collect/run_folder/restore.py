@@ -23,7 +23,7 @@ from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, RunNotFound, counted, display
 from schemas.io.files import sync_folder, write_chunks
 from schemas.io.own_files import open_own_file, read_own
 from schemas.lake import Lake, LakeLines, lake_of
-from schemas.run.evaluation import Evaluation, parse_evaluation
+from schemas.run.evaluation import EVALUATION_LINES, EvaluationLine, parse_evaluation
 from schemas.run.layout import ARTIFACTS, EVALUATIONS, LOG
 from schemas.run.result import Event, LineError, Result, cut, loose_content_of, parse_line
 from schemas.run.trace import REFERENCE, frames, whole_frame
@@ -42,9 +42,9 @@ ADVICE = "nothing was changed; make room, then try again"
 RESULT = b'{"record_type":"result"'
 """Begins a line of a result: events of two runs may well be the same."""
 
-EVALUATION = b'{"record_type":"evaluation"'
+EVALUATION = tuple(b'{"record_type":"%s"' % kind.encode() for kind in EVALUATION_LINES)
 
-Parse = Callable[[bytes], Result | Event | Evaluation]
+Parse = Callable[[bytes], Result | Event | EvaluationLine]
 """Takes a line; raises LineError where it is no record."""
 
 Trial = tuple[str, str, int]
@@ -190,7 +190,7 @@ class _Log:
         found: bytes,
         stored: LakeLines,
         record_of: Callable[[bytes], bytes | None],
-        telling: bytes,
+        telling: bytes | tuple[bytes, ...],
     ) -> None:
         lines = [line + b"\n" for line in found.split(b"\n")]
         if record_of(lines[-1]) is None:

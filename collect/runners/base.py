@@ -15,8 +15,9 @@ from collect.plan.fingerprint import seed_of
 from collect.providers.base import Outcome, Request
 from collect.runners.loop_clock import LoopClock
 from collect.runners.tools.toolbox import Toolbox
-from collect.runners.trace import Trace, TraceObject, now_ms
+from collect.runners.trace import Trace, TraceObject
 from schemas.run.config import PlannedTrial
+from schemas.run.trace import now_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

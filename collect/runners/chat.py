@@ -23,9 +23,10 @@ from collect.runners.base import (
 from collect.runners.loop_clock import boot_clock_s
 from collect.runners.tools.calls import ParsedCall
 from collect.runners.tools.conversation import ToolConversation, schemas_of
-from collect.runners.trace import Trace, now_ms
+from collect.runners.trace import Trace
 from collect.runners.turns import note_reply, summed, turn_facts, with_tools, workspace_of
 from schemas.run.config import PlannedTrial
+from schemas.run.trace import now_ms
 
 WARM_UP_MESSAGE: WireMessage = {"role": "user", "content": "Hello"}
 CONVERSATION = frozenset({"messages", "input"})

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 from pydantic import JsonValue
 
 from collect.providers.base import Outcome
 from schemas.config.case import Role
+from schemas.run.trace import now_ms
 
 TraceObject = dict[str, JsonValue]
 """One event of `schemas.run.trace.TraceEvent`, as the JSON object it becomes."""
-
-
-def now_ms() -> int:
-    """Return the wall clock in ms since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 class Trace:

@@ -14,6 +14,7 @@ from schemas.base import (
     Record,
     SchemaVersion,
     Slug,
+    Unit,
     require,
 )
 
@@ -32,6 +33,16 @@ class JudgeConfig(OpenRecord):
     request_options: dict[str, Any] = Field(
         default_factory=dict, description="Merged into the request body, as further fields are."
     )
+    max_concurrency: Annotated[int, Field(ge=1, le=1_000)] = Field(
+        default=4, description="Questions in flight at once."
+    )
+    timeout_seconds: Annotated[float, Field(gt=0, le=86_400), Unit("s")] = Field(
+        default=120, description="For one answer."
+    )
+    retries: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=5, description="Repeats of a request that failed on the way."
+    )
+    max_tokens: Positive = Field(default=4_000, description="Of one answer.")
 
 
 class JudgeRunConfig(Record):

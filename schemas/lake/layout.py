@@ -35,6 +35,8 @@ TABLE_NAMES = (
     "plans",
     "runs",
     "evaluations",
+    "judge_iterations",
+    "judgements",
     "steps",
     "step_texts",
 )

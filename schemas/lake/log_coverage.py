@@ -44,10 +44,8 @@ class LogTables(NamedTuple):
     derived: tuple[str, ...] = ()
     """Those of them whose rows are made of traces, and are not lines of the log."""
 
-    @property
-    def text_table(self) -> str | None:
-        """Return the table without which no row of the last one counts, if there is one."""
-        return self.tables[0] if len(self.tables) > 1 else None
+    text_table: str | None = None
+    """The one of them without which no row of the last one counts."""
 
     @property
     def line_tables(self) -> tuple[str, ...]:
@@ -56,9 +54,11 @@ class LogTables(NamedTuple):
 
 
 RESULT_TABLES = LogTables(
-    LOG, "result", ("outputs", *STEP_TABLES, "events", "results"), STEP_TABLES
+    LOG, "result", ("outputs", *STEP_TABLES, "events", "results"), STEP_TABLES, "outputs"
 )
-EVALUATION_TABLES = LogTables(EVALUATIONS, "evaluation", ("evaluations",))
+EVALUATION_TABLES = LogTables(
+    EVALUATIONS, "evaluation", ("judge_iterations", "judgements", "evaluations")
+)
 
 LOGS = (RESULT_TABLES, EVALUATION_TABLES)
 """Every log of a run; the parts of a table cover the one log that it is made of."""

@@ -34,7 +34,7 @@ from schemas.lake.layout import (
     moving,
     strays,
 )
-from schemas.lake.log_coverage import RESULT_TABLES, STEPS_VERSION
+from schemas.lake.log_coverage import EVALUATION_TABLES, LOGS, RESULT_TABLES, STEPS_VERSION
 from schemas.lake.transaction import old_trash
 
 RUNS = "manifest/runs.json"
@@ -75,6 +75,8 @@ class MirroredRun(NamedTuple):
     """How its steps were made (`STEPS_VERSION`); 0: before there were any."""
     has_no_texts: bool = False
     """Texts of its steps were taken out or never came in, and stay out."""
+    lacks_looks: bool = False
+    """As `is_robbed`, of its evaluations."""
 
     @property
     def is_behind(self) -> bool:
@@ -224,15 +226,12 @@ class Manifest:
                     found.problems.append(str(exc))
             elif not self._is_as_sealed(name, path):
                 found.damaged.append(DamagedFile(path, OTHER_BYTES))
-        robbed = self._robbed(gone)
-        logs = {
-            name: file
-            for name, file in gone.items()
-            if name.partition("/")[0] in RESULT_TABLES.tables
-        }
-        robbed_logs = self._robbed(logs)
-        self.miss("plans", robbed - robbed_logs)
-        self.miss("results", robbed_logs)
+        self.miss("plans", self._robbed(gone))
+        for log in LOGS:
+            of_log = {
+                name: file for name, file in gone.items() if name.partition("/")[0] in log.tables
+            }
+            self.miss(log.tables[-1], self._robbed(of_log))
         return found
 
     def is_as_left(self) -> bool:
@@ -284,8 +283,11 @@ class Manifest:
         """Note that rows of runs are gone, so that they are brought in again; None: of any run."""
         for folder, seen in self.runs.items():
             if (run_ids is None or seen.run_id in run_ids) and not seen.is_pruned:
-                is_robbed = seen.is_robbed or table in RESULT_TABLES.tables
-                self.runs[folder] = seen._replace(is_complete=False, is_robbed=is_robbed)
+                self.runs[folder] = seen._replace(
+                    is_complete=False,
+                    is_robbed=seen.is_robbed or table in RESULT_TABLES.tables,
+                    lacks_looks=seen.lacks_looks or table in EVALUATION_TABLES.tables,
+                )
 
     def _robbed(self, gone: dict[str, LakeFile | None]) -> frozenset[str]:
         """Return the runs with parts in files that are gone, and in no other."""

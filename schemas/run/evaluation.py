@@ -7,11 +7,14 @@ strictly as one of results.jsonl.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug
+from schemas.run.judgement import JudgeIteration, Judgement
 from schemas.run.result import CheckResult, LineError, content_of, misfit
 
 
@@ -50,17 +53,31 @@ class EvaluationColumns(Record):
     record_no: Positive = Field(description="Line number in evaluations.jsonl.")
 
 
-def parse_evaluation(line: bytes) -> Evaluation:
+EvaluationLine = Evaluation | JudgeIteration | Judgement
+
+EVALUATION_LINES: Mapping[str, type[EvaluationLine]] = MappingProxyType(
+    {"evaluation": Evaluation, "judge_iteration": JudgeIteration, "judgement": Judgement}
+)
+"""What a line of evaluations.jsonl can be, by its record_type."""
+
+
+def evaluation_model(content: Mapping[str, object]) -> type[EvaluationLine] | None:
+    """Return what a line of evaluations.jsonl with this content is; None: it is none."""
+    kind = content.get("record_type")
+    return EVALUATION_LINES.get(kind) if isinstance(kind, str) else None
+
+
+def parse_evaluation(line: bytes) -> EvaluationLine:
     """Return the record on a line that ends in a newline; fields we do not know are passed over.
 
     Raises:
         LineError: it is not JSON, has a key twice, or does not fit the declaration.
     """
-    kind = content_of(line).get("record_type")
-    if kind != "evaluation":
-        message = f"record_type {kind!r} is unknown"
+    content = content_of(line)
+    if (model := evaluation_model(content)) is None:
+        message = f"record_type {content.get('record_type')!r} is unknown"
         raise LineError(message)
     try:
-        return Evaluation.model_validate_json(line, strict=True, extra="ignore")
+        return model.model_validate_json(line, strict=True, extra="ignore")
     except ValidationError as exc:
         raise LineError(misfit(exc)) from exc

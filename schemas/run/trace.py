@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any, BinaryIO, Literal
@@ -145,6 +146,11 @@ def _padding_at(file: BinaryIO, offset: int) -> int:
 
 
 _local = threading.local()
+
+
+def now_ms() -> int:
+    """Return the wall clock in ms since the epoch."""
+    return time.time_ns() // 1_000_000
 
 
 def artifact_frame(artifact: dict[str, Any]) -> bytes:

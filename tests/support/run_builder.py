@@ -15,6 +15,7 @@ from schemas.lake import lake_of
 from schemas.output.summary import GroupSummary, RunSummary
 from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.evaluation import Evaluation
+from schemas.run.judgement import Judgement
 from schemas.run.layout import EVALUATIONS
 from schemas.run.result import Result, parse_line
 from schemas.run.trace import artifact_frame
@@ -109,14 +110,35 @@ class RunBuilder:
 
     def evaluation(self, of: Result | PlannedTrial, **fields: Any) -> Evaluation:
         """Append a look at the last record of a trial; the n-th is n minutes after the night."""
-        n_looks = len(self.evaluations) + 1
-        own = {
-            "run_id": self.run_id, "result_no": self.record_no(of),
-            "evaluated_at_ms": self.started_at_ms + DAY_MS + 60_000 * n_looks,
-        }  # fmt: skip
+        own = self._later({"run_id": self.run_id, "result_no": self.record_no(of)})
         found = run_rows.evaluation(of, **(own | fields))
         self.evaluations.append(line_of(found))
         return found
+
+    def judged(self, of: Result | PlannedTrial, *said: Any, **fields: Any) -> Judgement:
+        """Append what a judge answered about the last record of a trial, and what it comes to.
+
+        Args:
+            of: the result or the planned trial.
+            said: of each iteration; the judgement is of the last one.
+            fields: of the judgement; those of a place are of every line.
+        """
+        place = {"run_id": self.run_id, "result_no": self.record_no(of)}
+        place |= {
+            name: fields.pop(name)
+            for name in ("evaluation_profile_id", "result_no", "evaluated_at_ms")
+            if name in fields
+        }
+        for number, one in enumerate(said, 1):
+            line = run_rows.judge_iteration(of, one, iteration=number, **self._later(place))
+            self.evaluations.append(line_of(line))
+        found = run_rows.judgement(of, said[-1], **(self._later(place) | fields))
+        self.evaluations.append(line_of(found))
+        return found
+
+    def _later(self, place: Fields) -> dict[str, Any]:
+        n_looks = len(self.evaluations) + 1
+        return {"evaluated_at_ms": self.started_at_ms + DAY_MS + 60_000 * n_looks, **place}
 
     def record_no(self, of: Result | PlannedTrial) -> int:
         """Return the last line that has a result of a trial."""

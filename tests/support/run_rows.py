@@ -16,6 +16,13 @@ from schemas.failures import classify
 from schemas.run.config import PART_DIGITS, FingerprintParts, PlannedTrial, RunConfig, RunModel
 from schemas.run.evaluation import Evaluation
 from schemas.run.inventory import Host, Inventory, resource_tags
+from schemas.run.judgement import (
+    DimensionScores,
+    JudgeIteration,
+    Judgement,
+    JudgeRunScore,
+    Opinion,
+)
 from schemas.run.result import CheckResult, Event, Result
 from schemas.run.step import Step
 
@@ -108,6 +115,63 @@ def evaluation(of=None, **fields):
         "checks_errored": outcomes.count("error"), "checks": checks, "benchlake_version": "0",
     }  # fmt: skip
     return Evaluation(**(known | fields))
+
+
+def opinion(overall=7, verdicts=None, **dimensions):
+    """Return an opinion; a dimension that no word names has the overall score."""
+    scores = dict.fromkeys(DimensionScores.model_fields, overall) | dimensions
+    return Opinion.of(overall, scores, verdicts or {})
+
+
+def judge_iteration(of=None, said=7, **fields):
+    """Return one answer of a judge about a record.
+
+    Args:
+        of: the result, or the planned trial, that was judged.
+        said: the overall score, an opinion, or the failure of the judge.
+        fields: that are not as usual.
+    """
+    of = of or planned(case_id="one")
+    failure = said if isinstance(said, str) else None
+    found = None if failure else said if isinstance(said, Opinion) else opinion(said)
+    known = {
+        "run_id": of.run_id, "model_id": of.model_id, "case_id": of.case_id,
+        "repetition": of.repetition, "result_no": 1, "evaluated_at_ms": 1,
+        "evaluation_profile_id": "strict", "judge_run_id": "main", "judge_id": "judge",
+        "iteration": 1, "question_hash": sha("question"), "requested_model": "judge-1",
+        "served_model": "judge-1", "failure": failure, "error_message": None, "opinion": found,
+        "overall_as_said": None if failure else found.overall, "summary": None if failure else "ok",
+        "evidence": {} if failure else {"overall": ["it says so"]}, "n_answers": 1,
+        "attempt_count": 1, "input_tokens": 900, "output_tokens": 90, "cost_usd": 0.001,
+        "cost_source": "computed", "e2e_ms": 200, "artifact_path": None, "benchlake_version": "0",
+    }  # fmt: skip
+    return JudgeIteration(**(known | fields))
+
+
+def judgement(of=None, said=7, threshold=None, **fields):
+    """Return what the judges come to on a record; `said` as of `judge_iteration`."""
+    of = of or planned(case_id="one")
+    failed = isinstance(said, str)
+    found = None if failed else said if isinstance(said, Opinion) else opinion(said)
+    scores = {} if failed else found.dimensions.known
+    run = JudgeRunScore(
+        judge_run_id="main", judge_id="judge", n_successful=not failed, n_failed=failed,
+        n_used=not failed, opinion=found,
+    )  # fmt: skip
+    known = {
+        "run_id": of.run_id, "model_id": of.model_id, "case_id": of.case_id,
+        "repetition": of.repetition, "result_no": 1, "evaluated_at_ms": 2,
+        "evaluation_profile_id": "strict", "evaluation_fingerprint": sha("fingerprint"),
+        "status": "failed" if failed else "success", "opinion": found,
+        "pass_threshold": threshold,
+        "passed": None if failed or threshold is None else found.overall >= threshold,
+        "failed_dimensions": tuple(
+            name for name, score in scores.items() if threshold is not None and score < threshold
+        ),
+        "soft_score": None, "check_scores": DimensionScores(), "judge_runs": (run,),
+        "benchlake_version": "0",
+    }  # fmt: skip
+    return Judgement(**(known | fields))
 
 
 def check(check_id="c", outcome="passed", **fields):

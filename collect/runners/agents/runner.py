@@ -46,11 +46,12 @@ from collect.runners.base import (
     retries_of,
     unsent_execution,
 )
-from collect.runners.trace import Trace, TraceObject, now_ms
+from collect.runners.trace import Trace, TraceObject
 from collect.runners.turns import workspace_of
 from collect.sandbox.base import Command, Folders, SandboxError
 from collect.workspace.record import free_folder
 from schemas.run.config import PlannedTrial
+from schemas.run.trace import now_ms
 
 KEYLESS = "api_key_missing"
 NOT_STARTED = "container_error"

@@ -20,7 +20,7 @@ from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http import OverHttp
 from collect.providers.http_reply import read_answer
 from collect.runners.agents.log import json_object
-from collect.runners.trace import now_ms
+from schemas.run.trace import now_ms
 
 FIRST_EVENT = re.compile(rb"^data: ?(\{.*)$", re.MULTILINE)
 

@@ -184,11 +184,15 @@ class RunGroup:
         if known and known.is_behind and known[1:3] == seen and known.is_complete and not is_behind:
             self._note(name, seen, [*known.problems], told=[])
             return None
+        has_looks = _is_held(folder, EVALUATION_TABLES, held)
         if (is_behind or (known and known.is_robbed)) and _is_held(folder, RESULT_TABLES, held):
-            if is_shared and _is_held(folder, EVALUATION_TABLES, held):
+            if is_shared and has_looks:
                 self._read_again.add(name)
                 return read_whole(folder, imported=False, with_text=self._takes_texts(name))
             prune(self._lake, [name], RESULT_TABLES.tables)
+            self._manifest.refresh()
+        if known and known.lacks_looks and has_looks:
+            prune(self._lake, [name], EVALUATION_TABLES.tables)
             self._manifest.refresh()
         self._follow(folder, seen)
         return None
@@ -202,10 +206,8 @@ class RunGroup:
     def _lacks_steps(self, name: str) -> bool:
         """Return whether a run was brought in before there were the steps that there are now."""
         known = self._manifest.runs.get(name)
-        if known is None:
-            is_made = bool(self._manifest.parts_of("steps", name))
-        else:
-            is_made = not known.is_behind
+        has_steps = known is None and bool(self._manifest.parts_of("steps", name))
+        is_made = has_steps if known is None else not known.is_behind
         return not is_made and may_have_steps(self._runs_dir / name / LOG)
 
     def _look_again(self, folder: Path, seen: LogStat) -> WholeRun | None:

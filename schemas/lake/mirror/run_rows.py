@@ -30,11 +30,11 @@ from schemas.lake.mirror.bulk_load import WholeRun
 from schemas.lake.mirror.run_mirror import RunMirror
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
-from schemas.lake.rows.lines import output_hash, run_table
+from schemas.lake.rows.lines import TABLE_OF_LINE, output_hash, run_table
 from schemas.lake.rows.tables import RunRow
 from schemas.lake.writer import LakeWriter
 from schemas.run.config import PlannedTrial, plan_line
-from schemas.run.evaluation import Evaluation
+from schemas.run.evaluation import EVALUATION_LINES, EvaluationLine
 from schemas.run.result import OUTPUT_FIELDS, Event, Result
 
 TextOf = Callable[[str | None], str | None]
@@ -56,8 +56,9 @@ def read_lake_log(lake: Path, run_id: str, text_of: TextOf) -> LakeLog:
     for row in _rows(lake, "events", run_id):
         found.lines[row["record_no"]] = _line(record_of(Event, row))
     looks = {
-        row["record_no"]: _line(record_of(Evaluation, row))
-        for row in _rows(lake, "evaluations", run_id)
+        row["record_no"]: _line(record_of(model, row))
+        for kind, model in EVALUATION_LINES.items()
+        for row in _rows(lake, TABLE_OF_LINE[kind], run_id)
     }
     found.n_lines = _n_lines(lake, run_id, RESULT_TABLES, found.lines)
     n_looks = _n_lines(lake, run_id, EVALUATION_TABLES, looks)
@@ -96,7 +97,7 @@ def _text(row: dict[str, Any], text_of: TextOf, found: LakeLog) -> dict[str, Any
     return fields | {"raw_output": text}
 
 
-def _line(record: Result | Event | Evaluation) -> bytes:
+def _line(record: Result | Event | EvaluationLine) -> bytes:
     return record.model_dump_json().encode() + b"\n"
 
 

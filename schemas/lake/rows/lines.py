@@ -31,6 +31,13 @@ RESULT_COLUMNS = pa.schema(
 )
 """Columns of results and of their text, each once."""
 
+TABLE_OF_LINE = {
+    "evaluation": "evaluations",
+    "judge_iteration": "judge_iterations",
+    "judgement": "judgements",
+}
+"""Which table a line of evaluations.jsonl becomes a row of, by its record_type."""
+
 PLAN_LINES = 2_000
 """Of a plan that are read at once: as Python's objects they take five times what they are."""
 
@@ -99,13 +106,16 @@ class EvaluationRows:
         self, lines: Sequence[bytes], first: int
     ) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
         """Return the rows of whole lines by table, and the numbers of lines skipped, with why."""
-        columns, wrong = read_evaluations(lines, first)
-        rows, refused = _in_plan(columns, self._run_id, self._planned)
-        problems = sorted([*wrong.items(), *refused])
-        if not rows["record_no"]:
-            return {}, problems
-        schema = TABLES["evaluations"]
-        return {"evaluations": table_from(arrays_of(rows, schema), schema)}, problems
+        every, wrong = read_evaluations(lines, first)
+        problems = [*wrong.items()]
+        tables = {}
+        for kind, columns in every.items():
+            rows, refused = _in_plan(columns, self._run_id, self._planned)
+            problems += refused
+            if rows["record_no"]:
+                table = TABLE_OF_LINE[kind]
+                tables[table] = table_from(arrays_of(rows, TABLES[table]), TABLES[table])
+        return tables, sorted(problems)
 
 
 def _keys(records: Columns) -> list[Key]:

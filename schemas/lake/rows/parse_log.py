@@ -34,7 +34,7 @@ from schemas.errors import UnmappedType
 from schemas.io.arrow import is_json_text, json_text
 from schemas.lake.rows.tables import Columns
 from schemas.run.config import PlannedTrial, plan_line
-from schemas.run.evaluation import Evaluation, parse_evaluation
+from schemas.run.evaluation import EVALUATION_LINES, parse_evaluation
 from schemas.run.result import Event, LineError, Result, parse_line
 
 TAG = "record_type"
@@ -335,7 +335,8 @@ def _log_reader() -> _Reader:
 @functools.cache
 def _evaluation_reader() -> _Reader:
     return _Reader(
-        Evaluation, strictly=lambda line: parse_evaluation(line).model_dump_json().encode()
+        *EVALUATION_LINES.values(),
+        strictly=lambda line: parse_evaluation(line).model_dump_json().encode(),
     )
 
 
@@ -352,10 +353,15 @@ def read_records(lines: Sequence[bytes], first: int = 1) -> Records:
     return Records(results, events, tuple(problems.items()))
 
 
-def read_evaluations(lines: Sequence[bytes], first: int = 1) -> tuple[Columns, dict[int, str]]:
-    """Return what whole lines of evaluations.jsonl hold, and why others hold nothing, by number."""
-    (columns,), problems = _evaluation_reader().read(lines, first)
-    return columns, problems
+def read_evaluations(
+    lines: Sequence[bytes], first: int = 1
+) -> tuple[dict[str, Columns], dict[int, str]]:
+    """Return what whole lines of evaluations.jsonl hold, and why others hold nothing, by number.
+
+    The columns are by the record_type of their lines.
+    """
+    every, problems = _evaluation_reader().read(lines, first)
+    return dict(zip(EVALUATION_LINES, every, strict=True)), problems
 
 
 def read_plan(lines: Sequence[bytes], first: int = 1) -> Columns:

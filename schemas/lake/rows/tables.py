@@ -32,6 +32,7 @@ from schemas.lake.layout import ALIASES, RECORDED, Part
 from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
 from schemas.run.evaluation import Evaluation, EvaluationColumns
+from schemas.run.judgement import JudgeIteration, Judgement
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
 from schemas.run.step import Step, StepText
 
@@ -66,6 +67,11 @@ class RunRow(Record):
     is_imported: bool = Field(description="Made by another tool: no plan, no hashes.")
     is_narrowed: bool = Field(description="Flags made it smaller than its suite.")
     max_cost_usd: Usd | None = Field(description="What the run may cost; null: no limit.")
+    evaluation_profile_id: str | None = Field(
+        default=None,
+        description="Evaluation profile of the run, by which judges have a say in its verdicts; "
+        "null: none.",
+    )
     judge_hash: str | None = Field(
         default=None,
         description="Of judges, their prompt and aggregation; null: no judge decides a verdict.",
@@ -99,6 +105,9 @@ def run_row(config: RunConfig, run_dir: Path) -> RunRow:
         **shared,
         is_imported=False,
         is_narrowed=config.narrowed != Narrowed(),
+        evaluation_profile_id=None
+        if config.evaluation is None
+        else config.evaluation.evaluation_profile_id,
         machine=machine_of(run_dir),
         model_labels={model.model_id: model.label for model in config.models if model.label},
         recorded_at_ms=config.started_at_ms,
@@ -123,6 +132,8 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     "runs": arrow_schema(RunRow),
     "evaluations": arrow_schema(Evaluation, EvaluationColumns),
+    "judge_iterations": arrow_schema(JudgeIteration, EvaluationColumns),
+    "judgements": arrow_schema(Judgement, EvaluationColumns),
     "steps": arrow_schema(Step),
     "step_texts": arrow_schema(StepText),
 }

@@ -42,6 +42,7 @@ def write(runs_dir, run_id):
         run.traced(run.plan(f"c{number}"), raw_output=said)
     for trial in run.trials:
         run.evaluation(trial, checks=[{"check_id": "a"}])
+        run.judged(trial, 4, "refusal", 9, threshold=5)
     run.event("warmup_failed", model_id="m1", detail="cold")
     run.write()
 
@@ -65,6 +66,8 @@ WHOLE = {
     "plans": 60,
     "runs": 2,
     "evaluations": 60,
+    "judge_iterations": 180,
+    "judgements": 60,
     "steps": 60 * 8,
     "step_texts": 60 * 6,
 }

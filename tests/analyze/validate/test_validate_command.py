@@ -9,7 +9,7 @@ import pytest
 from analyze.commands import validate as command
 from tests.support.analyze_cli import call, forked
 from tests.support.interpreter import run_without
-from tests.support.run_rows import evaluation, line_of
+from tests.support.run_rows import evaluation, judge_iteration, judgement, line_of
 
 UNREADABLE = Path("/proc/self/mem")
 """A regular file whose first byte nobody can read."""
@@ -33,7 +33,7 @@ def test_evaluations_are_checked_line_by_line(tmp_path):
         good.replace(b'"repetition":1', b'"repetition":1.5'),
         b"\n",
         b"[]\n",
-        b'{"record_type":"judgement"}\n',
+        b'{"record_type":"opinion"}\n',
         good.replace(b'"kind":"check"', b'"kind":"check","kind":"check"'),
         good[:-5],
     ]))  # fmt: skip
@@ -46,7 +46,7 @@ def test_evaluations_are_checked_line_by_line(tmp_path):
         (2, "error"), (3, "error"), (4, "error"), (5, "warning"), (6, "error"), (7, "warning"),
     ]  # fmt: skip
     assert found["findings"][0]["pointer"] == "/repetition"
-    path.write_bytes(good * 2)
+    path.write_bytes(good + line_of(judge_iteration(said="refusal")) + line_of(judgement()))
     assert call("validate", path).code == 0
     path.write_bytes(b"no line of any kind\n")
     assert json.loads(call("validate", path, "--json").out)[0]["kind"] == "evaluations"

@@ -73,6 +73,9 @@ def test_the_whole_example_means_what_it_says(project):
     assert loaded.system_prompt == "Be strict.\n"
     assert len(loaded.sha256) == len(loaded.prompt_sha256) == 64
     large, local, spare = loaded.judges
+    assert (large.timeout_s, large.retries, large.max_tokens) == (120, 5, 4_000)
+    assert large.model.max_concurrency == 4
+    large, local, spare = (judge.model for judge in loaded.judges)
     assert (large.provider, large.model) == ("openrouter", "vendor/large-model")
     assert (large.api_key_env, large.key_required) == ("OPENROUTER_API_KEY", True)
     assert large.request_options == {"temperature": 0, "reasoning": {"effort": "none"}}
@@ -137,7 +140,7 @@ def test_an_unused_judge_is_fine_and_unused_anchors_warn(project):
 def test_a_judge_without_a_model_is_asked_by_its_id_with_a_warning(project):
     loaded = profile_of(project, judges=[{"judge_id": "main", "type": "llm_probe"}])
 
-    assert loaded.judges[0].model == "main"
+    assert loaded.judges[0].model.model == "main"
     assert "names no `model`; `main` is asked" in loaded.warnings[0]
 
 
@@ -212,7 +215,7 @@ def test_a_foreign_host_needs_a_key_of_its_own_and_leave(project):
     assert "--allow-host judge.example" in said(project, judges=[judge])
 
     loaded = load_evaluation_profile("e", project.root, allowed_hosts=["Judge.Example"])
-    assert loaded.judges[0].api_key_env == "JUDGE_API_KEY"
+    assert loaded.judges[0].model.api_key_env == "JUDGE_API_KEY"
 
 
 def test_the_key_of_another_transport_goes_nowhere(project):

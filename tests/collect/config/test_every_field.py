@@ -16,7 +16,7 @@ from collect.commands.validate import validate_paths
 from collect.config.endpoints import PROVIDERS
 from schemas.base import RecordOf
 from schemas.config.agent import Agent
-from schemas.config.case import Case, Expectations, Prompt, Rubric
+from schemas.config.case import Case, Prompt
 from schemas.config.checks import OutputArtifactPresent, PythonHook, WorkspaceFilePresent
 from schemas.config.evaluation_profile import EvaluationProfile, SecurityPolicy
 from schemas.config.prices import Price
@@ -68,7 +68,7 @@ def profile(**fields):
 
 
 TURNS = "counts turns with tools, and no case offers any: nothing reads it"
-JUDGING = "is for a judge, and judging is not part of this version: nothing reads it"
+JUDGING = "is for a judge, and --evaluation-profile names none: nothing reads it"
 RUNNER = "is for openclaw cases, and none is selected: nothing reads it"
 PASSED = "is passed through, but nothing reads it"
 
@@ -79,6 +79,9 @@ UNCOUNTED = {
         profile(model_overrides={"m": {"max_turns": 3}}),
         "`model_overrides.m.max_turns` " + TURNS),
     "max_turns on a suite's model": (model(max_turns=3), "`models[0].max_turns` " + TURNS),
+    "Case.expectations": (
+        case(expectations={"hard_expectations": [{"text": "Good."}]}), "`expectations` " + JUDGING),
+    "Case.rubric": (case(rubric=RUBRIC), "`rubric` " + JUDGING),
 }  # fmt: skip
 """What only a case with tools reads; `validate` does not know who will select which cases."""
 
@@ -102,9 +105,6 @@ WARNED = {
     "a key of the user's own of a model": (model(owner="x"), "`models[0].owner` " + PASSED),
     "primary_params for an agent": (
         model(primary_params={"a": 1}), "`models[0].primary_params` " + RUNNER),
-    "Case.expectations": (
-        case(expectations={"hard_expectations": [{"text": "Good."}]}), "`expectations` " + JUDGING),
-    "Case.rubric": (case(rubric=RUBRIC), "`rubric` " + JUDGING),
     "the role beside a source": (
         case(input={"messages": [{"role": "system", "source": {"path": "m.yaml"}}]}),
         "`input.messages[0].role`: nothing reads it, the file says its own"),
@@ -260,7 +260,7 @@ PROVED = {
         "collect/runners/tools/test_tool_trials.py::"
         "test_what_the_tools_made_is_found_by_checks",
     "DeterministicCheck.dimensions":
-        "collect/stored_checks/test_collect_check.py::"
+        "collect/stored/test_collect_check.py::"
         "test_going_back_to_an_earlier_check_takes_its_outcome_over",
     "SecurityPolicy.allow_local_python_hooks":
         "collect/execute/test_security_policy.py::test_hooks_run_only_where_the_policy_says_so",
@@ -270,6 +270,41 @@ PROVED = {
     "SecurityPolicy.redact_secrets":
         "collect/execute/test_security_policy.py::"
         "test_what_looks_like_a_key_stays_where_the_policy_says_so_and_our_own_never",
+    **{
+        f"{record}.{name}": f"collect/stored/test_profile_effects.py::{test}"
+        for record, names, test in (
+            ("JudgeConfig", ("request_options", "max_tokens"),
+             "test_a_field_of_a_judge_is_in_its_request"),
+            ("JudgeConfig", ("judge_id", "model"),
+             "test_a_judge_without_a_model_is_asked_by_its_id"),
+            ("Rubric", ("version",), "test_another_version_of_a_rubric_is_refused"),
+            ("JudgeConfig", ("provider", "base_url"), "test_a_provider_decides_how_it_is_asked"),
+            ("JudgeConfig", ("api_key_env",), "test_a_key_of_its_own_is_sent"),
+            ("JudgeConfig", ("max_concurrency",), "test_so_many_are_asked_at_once"),
+            ("JudgeConfig", ("timeout_seconds",), "test_an_answer_has_a_time_limit"),
+            ("JudgeConfig", ("retries",), "test_a_request_that_failed_is_repeated_so_often"),
+            ("JudgeRunConfig", ("judge_run_id", "judge_id", "repetitions", "sample_size"),
+             "test_repetitions_and_their_sample"),
+            ("JudgeAggregationConfig", ("method", "pass_threshold"),
+             "test_answers_combine_as_the_profile_says"),
+            ("AnchorsConfig", ("enabled",), "test_anchors_are_shown_where_they_are_enabled"),
+            ("AnchorReference", ("anchor_id", "label", "text"),
+             "test_anchors_are_shown_where_they_are_enabled"),
+            ("EvaluationProfile", ("judge_system_prompt", "judge_system_prompt_path"),
+             "test_the_system_prompt_is_that_of_the_profile"),
+            ("Expectation", ("text", "weight"), "test_expectations_are_shown_with_their_weights"),
+            ("RubricScale", ("min", "max", "anchors"),
+             "test_a_scale_of_its_own_is_shown_and_rescaled"),
+            ("Rubric", ("scoring_instructions",), "test_a_scale_of_its_own_is_shown_and_rescaled"),
+            ("Criterion", ("name", "what_good_looks_like", "what_bad_looks_like"),
+             "test_a_scale_of_its_own_is_shown_and_rescaled"),
+        )
+        for name in names
+    },
+    "EvaluationProfile.evaluation_profile_id":
+        "collect/config/test_evaluation_profile.py::test_a_mistake_is_explained",
+    "EvaluationProfile.title":
+        "collect/config/test_evaluation_profile.py::test_the_whole_example_means_what_it_says",
     "Suite.suite_id": "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
     "RunProfile.run_profile_id":
         "collect/config/test_config.py::test_an_id_must_equal_its_files_name",
@@ -390,10 +425,7 @@ PROVED = {
         "test_a_comparison_is_what_plain_counting_of_the_lines_comes_to",
 }  # fmt: skip
 
-WHOLE = (
-    Expectations, Rubric, PythonHook, OutputArtifactPresent, WorkspaceFilePresent,
-    EvaluationProfile,
-)  # fmt: skip
+WHOLE = (PythonHook, OutputArtifactPresent, WorkspaceFilePresent)
 """Refused or warned of as a whole, so that their own fields need no proof."""
 
 

@@ -45,12 +45,23 @@ OPTIONS = {
     "run --workspaces-mb":
         "collect/execute/test_workspaces.py::"
         "test_what_goes_beyond_the_limit_is_thrown_away_and_said_once",
-    **{f"check {flag}": f"collect/stored_checks/test_collect_check.py::{test}" for flag, test in {
+    **{f"check {flag}": f"collect/stored/test_collect_check.py::{test}" for flag, test in {
         "--suite": "test_another_suite_gives_the_checks",
         "--case": "test_cases_and_models_are_chosen_and_unknown_ones_refused",
         "--model": "test_cases_and_models_are_chosen_and_unknown_ones_refused",
         "--force": "test_what_is_as_before_is_not_made_again_unless_it_is_asked_for",
         "--json": "test_an_edited_check_is_made_on_the_stored_files_and_no_model_is_asked",
+        "--runs": "test_a_run_elsewhere_is_found",
+    }.items()},
+    **{f"evaluate {flag}": f"collect/stored/test_collect_evaluate.py::{test}" for flag, test in {
+        "--evaluation-profile": "test_judgements_of_two_profiles_stand_beside_each_other",
+        "--suite": "test_another_suite_gives_the_rubric",
+        "--case": "test_cases_and_models_can_be_chosen",
+        "--model": "test_cases_and_models_can_be_chosen",
+        "--force": "test_force_asks_again_and_what_was_said_stays",
+        "--max-cost": "test_money_bounds_what_judges_are_asked",
+        "--assume-price": "test_money_bounds_what_judges_are_asked",
+        "--json": "test_a_stored_answer_is_judged_and_no_model_is_asked_again",
         "--runs": "test_a_run_elsewhere_is_found",
     }.items()},
     "--allow-host":
@@ -96,7 +107,10 @@ def options_of(command):
     return {name for one in given for name in one.opts if name.startswith("--")} - {"--help"}
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "check", "demo", "init", "validate", "doctor"])
+COMMANDS = ("run", "plan", "check", "evaluate", "demo", "init", "validate", "doctor")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_of_a_command_has_its_proof(command):
     missing = {
         name
@@ -108,8 +122,7 @@ def test_every_option_of_a_command_has_its_proof(command):
 
 
 def test_no_proof_is_of_an_option_that_is_no_more():
-    commands = ("run", "plan", "check", "demo", "init", "validate", "doctor")
-    offered = {f"{command} {name}" for command in commands for name in options_of(command)}
+    offered = {f"{command} {name}" for command in COMMANDS for name in options_of(command)}
 
     for named in OPTIONS:
         assert any(named in (one, one.split()[1]) for one in offered), named

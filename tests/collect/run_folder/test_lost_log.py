@@ -27,6 +27,8 @@ from tests.support.run_rows import (
     event,
     failed,
     inventory,
+    judge_iteration,
+    judgement,
     line_of,
     planned,
     result,
@@ -53,7 +55,10 @@ class Lost:
             log.append(record.model_copy(update={"artifact_path": path}))
         log.append(event(run_id=run_id, detail={"big": 2**70, "text": "é\n"}))
         log.close()
-        looks = (evaluation(run_id=run_id, case_id=f"c{n}", result_no=n + 1) for n in range(3))
+        looks = [
+            made(run_id=run_id, case_id=f"c{n}", result_no=n + 1)
+            for n, made in enumerate((evaluation, judge_iteration, judgement))
+        ]
         self.evaluations = self.dir / "evaluations.jsonl"
         self.evaluations.write_bytes(b"".join(map(line_of, looks)))
         assert mirror_run(self.dir, self.lake) == []

@@ -26,7 +26,16 @@ from schemas.lake.writer import LakeWriter
 from tests.support.disk import mounted_disk
 from tests.support.mirrored import files_of, table_of
 from tests.support.paths import ROOT
-from tests.support.run_rows import evaluation, event, planned, result, step, step_text
+from tests.support.run_rows import (
+    evaluation,
+    event,
+    judge_iteration,
+    judgement,
+    planned,
+    result,
+    step,
+    step_text,
+)
 
 MONTH = "2025-11"
 NOW_MS = 1_770_000_000_000  # 2026-02
@@ -68,7 +77,7 @@ def run_row(run_id, **fields):
 
 
 def seal(lake, run_id, *, month=MONTH, batches=2, n_rows=3, n_cases=1_000):
-    """Seal a run of some batches: each has `n_rows` results, an event and an evaluation."""
+    """Seal a run of some batches: each has `n_rows` results, an event, and three lines of looks."""
     writer = LakeWriter(lake, run_id, month)
     plan = [row_of(planned(number, run_id=run_id)) for number in range(n_rows)]
     tables = {"plans": table_of("plans", plan), "runs": table_of("runs", [run_row(run_id)])}
@@ -78,9 +87,17 @@ def seal(lake, run_id, *, month=MONTH, batches=2, n_rows=3, n_cases=1_000):
         coverage = Coverage(lines * 100, (lines + n_rows + 1) * 100, lines, lines + n_rows + 1)
         writer.seal_batch(batch(run_id, lines + 1, n_rows, n_cases), coverage)
     for number in range(batches):
-        look = row_of(evaluation(run_id=run_id)) | {"record_no": number + 1}
-        coverage = Coverage(number * 700, (number + 1) * 700, number, number + 1)
-        writer.seal_batch({"evaluations": table_of("evaluations", [look])}, coverage)
+        looks = {
+            "judge_iterations": judge_iteration(run_id=run_id),
+            "judgements": judgement(run_id=run_id),
+            "evaluations": evaluation(run_id=run_id),
+        }
+        tables = {
+            table: table_of(table, [row_of(look) | {"record_no": 3 * number + place}])
+            for place, (table, look) in enumerate(looks.items(), 1)
+        }
+        coverage = Coverage(number * 700, (number + 1) * 700, 3 * number, 3 * (number + 1))
+        writer.seal_batch(tables, coverage)
 
 
 def rows_of(files):
@@ -128,7 +145,7 @@ def test_a_past_month_becomes_one_file_a_table_and_no_row_changes(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done == LakeChange(n_compacted=3 * 14)
+    assert done == LakeChange(n_compacted=3 * 18)
     assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
     assert everything(lake) == before
     assert globbed(lake) == counts(lake)
@@ -188,7 +205,7 @@ def test_the_month_that_goes_on_is_left_alone_until_there_are_many_files(lake, m
     assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
 
     seal(lake, "d", month="2026-02", batches=1)
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 8 * 4
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 10 * 4
 
 
 def test_months_stay_apart_and_the_last_millisecond_counts(lake):
@@ -198,9 +215,9 @@ def test_months_stay_apart_and_the_last_millisecond_counts(lake):
         seal(lake, f"{run_id}2", month="2025-12")
 
     assert Lake(lake).compact(now_ms=end - 1) == LakeChange(), "both months go on, or are to come"
-    assert Lake(lake).compact(now_ms=end).n_compacted == 2 * 14
+    assert Lake(lake).compact(now_ms=end).n_compacted == 2 * 18
     assert [path.parent.name for path in live_files(lake, "results")].count("month=2025-12") == 4
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 2 * 14
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 2 * 18
     assert [path.parent.name for path in live_files(lake, "results")] == [
         "month=2025-11", "month=2025-12",
     ]  # fmt: skip
@@ -337,7 +354,7 @@ def test_two_at_once_do_not_meet(lake):
         assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
         with pytest.raises(LakeBusy, match="another process"), lake_lock(lake, 0.1):
             pass
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 28
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 36
 
 
 def test_a_file_of_somebody_else_is_named_and_stays(lake):
@@ -349,7 +366,7 @@ def test_a_file_of_somebody_else_is_named_and_stays(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done.n_compacted == 28
+    assert done.n_compacted == 36
     found = {damaged.path.name: damaged.found for damaged in done.damaged}
     assert found == {
         "strange.parquet": "is no Parquet file, or the end of one is missing",
@@ -455,7 +472,7 @@ def test_trash_is_emptied_ten_minutes_on_by_a_later_one(lake):
         seal(lake, run_id)
     Lake(lake).compact(now_ms=NOW_MS)
     trashed = list(lake.glob("trash/*/*.parquet"))
-    assert len(trashed) == 28
+    assert len(trashed) == 36
     Lake(lake).compact(now_ms=NOW_MS)
     assert all(path.exists() for path in trashed), "somebody may still be reading them"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from collect.config.runners import RunnerKind
 from collect.providers.base import Outcome
 from collect.runners.base import Execution
-from collect.runners.trace import Trace, now_ms
+from collect.runners.trace import Trace
+from schemas.run.trace import now_ms
 
 
 class Crew:

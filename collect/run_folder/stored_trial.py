@@ -7,10 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from collect.checks.left import Trial
-from collect.config import LoadedCase
 from collect.config.runners import RUNNERS
-from collect.execute.checking import last_message, subject_of_checks
 from schemas.errors import NotOwnFile
 from schemas.failures import known_failure
 from schemas.io.own_files import open_own_file
@@ -80,23 +77,6 @@ class StoredTrial:
             if part in {"/", ".."} or path.is_symlink():
                 return None, "the folder of its files leads out of the run"
         return path, None
-
-    def trial(self, case: LoadedCase) -> Trial:
-        """Return what the checks of its case look at."""
-        text = self.text
-        is_blank = case.has_workspace and not text.strip() and self.artifact is not None
-        events = self.artifact.trace if is_blank and self.artifact is not None else ()
-        left, problem = self.left if case.has_workspace else (None, None)
-        needs_trace = any(check.kind == "tool_call_count" for check in case.checks)
-        return subject_of_checks(
-            case,
-            final_text=text,
-            last_message=last_message([event.model_dump() for event in events]),
-            n_tool_calls=self.n_tool_calls if needs_trace else 0,
-            status=self.result.status,
-            left=left,
-            left_problem=problem,
-        )
 
 
 def is_agents(result: Result) -> bool:

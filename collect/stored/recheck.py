@@ -17,24 +17,26 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 
 from collect.checks.declarative import check_hash, dimensions_of
+from collect.checks.left import Trial
 from collect.config import LoadedCase
 from collect.config.evaluation import hooked
-from collect.execute.checking import evaluated
+from collect.execute.checking import evaluated, last_message, subject_of_checks
 from collect.execute.evaluation import opened_hooks, redacting
 from collect.execute.outcome import joined
 from collect.execute.subject import stored_subject
 from collect.plan.fingerprint import case_hash
 from collect.plan.plan import trial_of
+from collect.run_folder.latest_records import TrialKey, latest_records
 from collect.run_folder.log import PLAN, RunLog
-from collect.runners.trace import now_ms
-from collect.stored_checks.inputs import CheckRequest, Inputs
-from collect.stored_checks.stored_trial import StoredTrial, counts_against_model, is_agents
+from collect.run_folder.stored_trial import StoredTrial, counts_against_model, is_agents
+from collect.stored.inputs import CheckRequest, Inputs
 from schemas.config.checks import DeterministicCheck
 from schemas.errors import EXIT_BAD_NEWS, EXIT_OK, NotResumable, restore_command
 from schemas.io.own_files import open_own_file
 from schemas.run.evaluation import Evaluation
 from schemas.run.layout import EVALUATIONS, LOG
-from schemas.run.result import CheckResult, LineError, Result, loose_content_of, parse_line
+from schemas.run.result import CheckResult, LineError, Result, parse_line
+from schemas.run.trace import now_ms
 
 if TYPE_CHECKING:
     from collect.hooks.artifact import HookSubject
@@ -47,9 +49,6 @@ SYNC_EVERY = 500
 
 WORKERS_A_CORE = 4
 """Trials looked at at once, where hooks run."""
-
-Key = tuple[str, str, int]
-"""(model_id, case_id, repetition)."""
 
 
 class ChangedVerdict(NamedTuple):
@@ -117,8 +116,8 @@ class StoredChecks:
         self._log, self._inputs, self._request = log, inputs, request
         self._progress = progress
         self._hooks: Hooks | None = None
-        self._known: dict[Key, Known] = {}
-        self._scorable: dict[Key, bool] = {}
+        self._known: dict[TrialKey, Known] = {}
+        self._scorable: dict[TrialKey, bool] = {}
         self._hashes = {case_id: _hashes(case) for case_id, case in inputs.cases.items()}
         self._case_hashes = {case_id: case_hash(case) for case_id, case in inputs.cases.items()}
         self._stored_hashes = {case_id: _hashes(case) for case_id, case in inputs.stored.items()}
@@ -139,8 +138,12 @@ class StoredChecks:
         self.report.exit_code = EXIT_BAD_NEWS if is_bad else EXIT_OK
         return self.report
 
+    def _is_wanted(self, model_id: str, case_id: str) -> bool:
+        models = self._request.models
+        return case_id in self._inputs.cases and (not models or model_id in models)
+
     async def _all(self) -> None:
-        records = self._latest()
+        records = latest_records(self._log.run_dir, self._is_wanted)
         self._known, self._scorable = self._earlier(), self._planned()
         self.report.n_trials = len(records)
         cases = self._inputs.cases.values()
@@ -162,32 +165,9 @@ class StoredChecks:
             async with opened as self._hooks:
                 await asyncio.gather(*(worker() for _ in range(n_workers)))
 
-    def _latest(self) -> dict[Key, tuple[int, int]]:
-        """Return of each trial the number and the place of the record that counts."""
-        found: dict[Key, tuple[int, int]] = {}
-        place = 0
-        with open_own_file(self._log.run_dir, LOG) as log:
-            for number, line in enumerate(log, 1):
-                row = loose_content_of(line)
-                if row is not None and (key := self._key(row)) is not None:
-                    found[key] = number, place
-                place += len(line)
-        return found
-
-    def _key(self, row: Mapping[str, object]) -> Key | None:
-        """Return the trial of a result that is asked for."""
-        names = ("model_id", "case_id", "repetition")
-        model_id, case_id, repetition = (row.get(name) for name in names)
-        is_result = row.get("record_type") == "result"
-        if not (is_result and isinstance(model_id, str) and isinstance(case_id, str)):
-            return None
-        models = self._request.models
-        is_asked = case_id in self._inputs.cases and (not models or model_id in models)
-        return (model_id, case_id, repetition) if is_asked and isinstance(repetition, int) else None
-
-    def _earlier(self) -> dict[Key, Known]:
+    def _earlier(self) -> dict[TrialKey, Known]:
         """Return what earlier looks found, by trial: of the last record that was looked at."""
-        found: dict[Key, Known] = {}
+        found: dict[TrialKey, Known] = {}
         if not (self._log.run_dir / EVALUATIONS).exists():
             return found
         with open_own_file(self._log.run_dir, EVALUATIONS) as log:
@@ -206,7 +186,7 @@ class StoredChecks:
                 found[key] = Known(one.result_no, one, outcomes)
         return found
 
-    def _planned(self) -> dict[Key, bool]:
+    def _planned(self) -> dict[TrialKey, bool]:
         """Return of each planned trial whether it could get a verdict at the run."""
         with open_own_file(self._log.run_dir, PLAN) as plan:
             try:
@@ -216,7 +196,7 @@ class StoredChecks:
                 raise NotResumable(self._log.run_dir, f"{PLAN} is damaged; {again}") from exc
         return {(one.model_id, one.case_id, one.repetition): one.is_scorable for one in trials}
 
-    async def _one(self, key: Key, number: int, line: bytes) -> None:
+    async def _one(self, key: TrialKey, number: int, line: bytes) -> None:
         """Look at one trial again, where there is anything to look at and anything new."""
         try:
             result = parse_line(line)
@@ -272,7 +252,7 @@ class StoredChecks:
     ) -> dict[str, CheckResult]:
         """Return what checks found that are made now, by check_id."""
         stored = StoredTrial(self._log.run_dir, result)
-        trial = stored.trial(case)
+        trial = _looked_at(stored, case)
 
         def given() -> HookSubject:
             return stored_subject(result, stored.artifact, case, trial, self._inputs.config)
@@ -328,6 +308,24 @@ class StoredChecks:
         if self._n_unsynced >= SYNC_EVERY:
             self._log.sync()
             self._n_unsynced = 0
+
+
+def _looked_at(stored: StoredTrial, case: LoadedCase) -> Trial:
+    """Return what the checks of a case look at."""
+    text, artifact, result = stored.text, stored.artifact, stored.result
+    is_blank = case.has_workspace and not text.strip()
+    events = artifact.trace if is_blank and artifact is not None else ()
+    left, problem = stored.left if case.has_workspace else (None, None)
+    needs_trace = any(check.kind == "tool_call_count" for check in case.checks)
+    return subject_of_checks(
+        case,
+        final_text=text,
+        last_message=last_message([event.model_dump() for event in events]),
+        n_tool_calls=stored.n_tool_calls if needs_trace else 0,
+        status=result.status,
+        left=left,
+        left_problem=problem,
+    )
 
 
 def _said(checks: Iterable[CheckResult]) -> list[tuple[str, str, str | None]]:

@@ -30,8 +30,8 @@ MAX_LISTED = 10
 """Names that an error lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckRequest:
+@dataclass(frozen=True)
+class StoredRequest:
     """What somebody asks for: the words of the command line, not yet looked up."""
 
     runs_dir: Path
@@ -42,9 +42,15 @@ class CheckRequest:
     cases: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     force: bool = False
-    """Checks are made again that are as they were."""
-    unsafe_no_sandbox: bool = False
+    """What is as it was is done again."""
     as_json: bool = False
+
+
+@dataclass(frozen=True)
+class CheckRequest(StoredRequest):
+    """Of checks."""
+
+    unsafe_no_sandbox: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,22 +66,34 @@ class Inputs:
     notes: tuple[str, ...]
 
 
-def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
-    """Return the folder of the run, and what its trials are evaluated by.
+@dataclass(frozen=True)
+class StoredCases:
+    """The cases of a stored run: as they were asked, and with what is said of them now."""
+
+    run_dir: Path
+    config: RunConfig
+    stored: Mapping[str, LoadedCase]
+    cases: Mapping[str, LoadedCase]
+    notes: tuple[str, ...]
+
+
+def load_cases(request: StoredRequest, working_dir: Path, *, left_out: str) -> StoredCases:
+    """Return the cases of a stored run that are asked for.
+
+    Args:
+        request: names the run, and what of it.
+        working_dir: where the project is.
+        left_out: what is said of cases that the suite does not take any more.
 
     Raises:
         RunNotFound: there is no such run.
         NotResumable: it does not say what it was made of.
-        ConfigError: suite, case or evaluation profile are wrong or not there, or hooks cannot run.
+        ConfigError: suite or case are wrong or not there.
     """
     run_dir = _folder_of(request)
     config = load_run_config(run_dir / "config.json")
     stored = read_cases(run_dir / CASES_FILE)
-    evaluation, missing = _evaluation(request, config, working_dir)
     now = _cases_of(request, run_dir, config, working_dir)
-    if evaluation is not None:
-        able = by_policy(now.values(), evaluation.security_policy)
-        now = {case.case_id: case for case in able}
     _require_known("--case", request.cases, stored)
     _require_known("--model", request.models, {model.model_id for model in config.models})
     kept = {
@@ -93,26 +111,44 @@ def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
             was,
             checks=new.checks,
             hooks=new.hooks,
+            expectations=new.expectations,
+            rubric=new.rubric,
             folder=new.folder,
             context=new.context,
             unevaluable=_unevaluable(was, new),
         )
         if case_hash(cases[case_id]) != case_hash(new):
             other.append(case_id)
+    notes = (
+        *_noted(gone, f"the suite does not take it any more, so {left_out}"),
+        *_noted(other, "asks something else by now: its stored answers are looked at as they are"),
+    )
+    return StoredCases(run_dir, config, stored, cases, notes)
+
+
+def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
+    """Return the folder of the run, and what the checks of its trials are made by.
+
+    Raises:
+        RunNotFound: there is no such run.
+        NotResumable: it does not say what it was made of.
+        ConfigError: suite, case or evaluation profile are wrong or not there, or hooks cannot run.
+    """
+    found = load_cases(request, working_dir, left_out="its checks are not made again")
+    evaluation, missing = _evaluation(request, found.config, working_dir)
+    cases = dict(found.cases)
+    if evaluation is not None:
+        able = by_policy(cases.values(), evaluation.security_policy)
+        cases = {case.case_id: case for case in able}
     is_unsafe = request.unsafe_no_sandbox
     problem = hooks_problem(cases.values(), evaluation, is_unsafe=is_unsafe)
     if problem is not None:
         cases |= {case.case_id: disabled(case, SANDBOX_MISSING) for case in hooked(cases.values())}
-    notes = (
-        *missing,
-        *(() if problem is None else (str(problem),)),
-        *_noted(gone, "the suite does not take it any more, so its checks are not made again"),
-        *_noted(other, "asks something else by now: its stored answers are looked at as they are"),
-    )
-    return run_dir, Inputs(config, stored, cases, evaluation, notes)
+    notes = (*missing, *(() if problem is None else (str(problem),)), *found.notes)
+    return found.run_dir, Inputs(found.config, found.stored, cases, evaluation, notes)
 
 
-def _folder_of(request: CheckRequest) -> Path:
+def _folder_of(request: StoredRequest) -> Path:
     """Return the folder of the run, which is also found by its path.
 
     Raises:
@@ -161,7 +197,7 @@ def _evaluation(
 
 
 def _cases_of(
-    request: CheckRequest, run_dir: Path, config: RunConfig, working_dir: Path
+    request: StoredRequest, run_dir: Path, config: RunConfig, working_dir: Path
 ) -> Mapping[str, LoadedCase]:
     reference = request.suite or config.suite_path
     if request.suite is None and _is_below(working_dir / reference, run_dir.parent):

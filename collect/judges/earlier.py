@@ -1,0 +1,119 @@
+"""What evaluations.jsonl says of trials already: answers of judges, what they came to, checks.
+
+Lean: of a line only its place and what tells whether it counts is kept; it is read again where it
+is wanted. Lines that cannot be read are passed over, as whoever reads the log says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from collect.run_folder.latest_records import TrialKey
+from schemas.io.own_files import open_own_file
+from schemas.run.evaluation import Evaluation, EvaluationLine, parse_evaluation
+from schemas.run.judgement import JudgeIteration, Judgement
+from schemas.run.layout import EVALUATIONS
+from schemas.run.result import CheckResult, LineError, loose_content_of
+
+RecordKey = tuple[TrialKey, int]
+"""A trial, and which record of it."""
+
+IterationKey = tuple[str, int]
+"""(judge_run_id, iteration)."""
+
+Line = TypeVar("Line", bound=EvaluationLine)
+
+
+def _key(row: Mapping[str, Any]) -> RecordKey | None:
+    """Return which record a line is about; None: it does not say."""
+    model_id, case_id = row.get("model_id"), row.get("case_id")
+    repetition, number = row.get("repetition"), row.get("result_no")
+    is_key = isinstance(model_id, str) and isinstance(case_id, str)
+    if not (is_key and isinstance(repetition, int) and isinstance(number, int)):
+        return None
+    return (str(model_id), str(case_id), repetition), number
+
+
+class StoredAnswer(NamedTuple):
+    """One answer of a judge, or its failure."""
+
+    question_hash: str
+    succeeded: bool
+    offset: int
+
+
+class Earlier:
+    """What is known of the records of a run.
+
+    Args:
+        run_dir: the run's folder.
+        profile_id: whose judgements are looked for.
+    """
+
+    def __init__(self, run_dir: Path, profile_id: str) -> None:
+        self._run_dir, self._profile_id = run_dir, profile_id
+        self._answers: dict[RecordKey, dict[IterationKey, StoredAnswer]] = {}
+        self._judgements: dict[RecordKey, int] = {}
+        self._checks: dict[RecordKey, int] = {}
+        self.spent_usd = 0.0
+        """On judges of this run, by any profile."""
+        if not (run_dir / EVALUATIONS).exists():
+            return
+        offset = 0
+        with open_own_file(run_dir, EVALUATIONS) as log:
+            for line in log:
+                self._note(line, offset)
+                offset += len(line)
+
+    def _note(self, line: bytes, offset: int) -> None:
+        if (row := loose_content_of(line)) is None:
+            return
+        kind, cost = row.get("record_type"), row.get("cost_usd")
+        if kind == "judge_iteration" and isinstance(cost, int | float):
+            self.spent_usd += cost
+        if (key := _key(row)) is None:
+            return
+        if kind == "evaluation":
+            self._checks[key] = offset
+        elif row.get("evaluation_profile_id") != self._profile_id:
+            return
+        elif kind == "judgement":
+            self._judgements[key] = offset
+        elif kind == "judge_iteration" and isinstance(question := row.get("question_hash"), str):
+            which = str(row.get("judge_run_id")), int(row.get("iteration") or 0)
+            said = StoredAnswer(question, row.get("failure") is None, offset)
+            answers = self._answers.setdefault(key, {})
+            before = answers.get(which)
+            # a failure never takes the place of an answer to the same question
+            if before is None or said.succeeded or before.question_hash != question:
+                answers[which] = said
+
+    def answers(self, key: RecordKey) -> dict[IterationKey, StoredAnswer]:
+        """Return the answers about a record that count."""
+        return self._answers.get(key, {})
+
+    def iteration(self, answer: StoredAnswer) -> JudgeIteration | None:
+        """Return the line of an answer; None: it cannot be read."""
+        return self._at(answer.offset, JudgeIteration)
+
+    def judgement(self, key: RecordKey) -> Judgement | None:
+        """Return the newest judgement of a record; None: there is none."""
+        offset = self._judgements.get(key)
+        return None if offset is None else self._at(offset, Judgement)
+
+    def checks(self, key: RecordKey) -> tuple[CheckResult, ...] | None:
+        """Return what the newest look at a record found; None: there was none."""
+        offset = self._checks.get(key)
+        found = None if offset is None else self._at(offset, Evaluation)
+        return None if found is None else found.checks
+
+    def _at(self, offset: int, kind: type[Line]) -> Line | None:
+        with open_own_file(self._run_dir, EVALUATIONS) as log:
+            log.seek(offset)
+            try:
+                found = parse_evaluation(log.readline())
+            except LineError:
+                return None
+        return found if isinstance(found, kind) else None

@@ -1,0 +1,254 @@
+"""Stored trials judged by an evaluation profile, as lines of evaluations.jsonl.
+
+Of each judge run and repetition there is one answer that counts: the newest success to the question
+as it stands. Only what is missing is asked; an answer is on the disk before anything else is done
+with it, so that what was paid for is never asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from collect.checks import MIN_THREADED_CHARS
+from collect.config.evaluation import LoadedEvaluation, ResolvedJudge
+from collect.config.resolved import LoadedCase
+from collect.config.runners import RUNNERS
+from collect.judges.asking import Asked
+from collect.judges.earlier import Earlier, IterationKey, RecordKey
+from collect.judges.fence import new_marker
+from collect.judges.judgement import (
+    Place,
+    iteration_line,
+    judge_file,
+    judgement_line,
+    question_hash,
+    told_of,
+)
+from collect.judges.panel import Panel
+from collect.judges.prompt import JudgedTrial, JudgePrompt, form_of, system_prompt_of
+from collect.run_folder.log import RunLog
+from collect.run_folder.stored_trial import StoredTrial
+from schemas.config.evaluation_profile import JudgeRunConfig
+from schemas.failures import known_failure
+from schemas.run.judgement import JudgeFailure, JudgeIteration, Judgement
+from schemas.run.result import CheckResult, Result
+from schemas.run.trace import artifact_frame, now_ms
+
+MARKER = "marker"
+"""Stands for the marker of a prompt where two prompts are held against each other."""
+
+Done = TypeVar("Done")
+
+
+def is_judged(result: Result) -> bool:
+    """Return whether a trial left anything to judge: an answer, or an agent's work."""
+    if result.success:
+        return True
+    failure = known_failure(result.failure_type)
+    is_agents = result.runner_type in RUNNERS and RUNNERS[result.runner_type].is_agent
+    return is_agents and failure is not None and failure.counts_against_model
+
+
+@dataclass
+class JudgeCounts:
+    """What came of one judge's questions, each failure by itself."""
+
+    asked: int = 0
+    succeeded: int = 0
+    failures: dict[JudgeFailure, int] = field(default_factory=dict)
+
+
+@dataclass
+class JudgingReport:
+    """What came of judging; part of what `collect evaluate --json` prints."""
+
+    n_trials: int = 0
+    n_judged: int = 0
+    """Got a new judgement."""
+    n_unchanged: int = 0
+    """Have the judgement that they had."""
+    n_skipped: int = 0
+    """Left nothing to judge: their failure came first."""
+    n_open: int = 0
+    """Of some judge there is no answer yet."""
+    n_failed: int = 0
+    """No answer of any judge could be used."""
+    verdicts: dict[str, int] = field(default_factory=lambda: {"passed": 0, "failed": 0})
+    """Of the judgements as they stand, where the profile has a threshold."""
+    judges: dict[str, JudgeCounts] = field(default_factory=dict)
+    cost_usd: float = 0.0
+    """Of the answers that were asked for now, as far as it is known."""
+    n_without_cost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One trial as judges are asked about it."""
+
+    prompt: str
+    hashes: Mapping[str, str]
+    """`question_hash` by judge."""
+
+
+class Judging:
+    """Judges trials of one run.
+
+    Args:
+        evaluation: the profile, with its judges as they are written down.
+        panel: asks them; open.
+        log: of the run, locked.
+        earlier: what is known of its records.
+        force: answers that are there are asked for again.
+    """
+
+    def __init__(
+        self,
+        evaluation: LoadedEvaluation,
+        panel: Panel,
+        log: RunLog,
+        earlier: Earlier,
+        *,
+        force: bool = False,
+        on_answer: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._evaluation, self._panel, self._log = evaluation, panel, log
+        self._earlier, self._force, self._on_answer = earlier, force, on_answer
+        self._system = system_prompt_of(evaluation)
+        self._judges = {judge.judge_id: judge for judge in evaluation.judges}
+        self.report = JudgingReport(judges={name: JudgeCounts() for name in self._judges})
+
+    async def judge(
+        self, result: Result, number: int, case: LoadedCase, checks: Sequence[CheckResult] | None
+    ) -> None:
+        """Judge one trial, as far as there is anything to judge and anything to ask.
+
+        Args:
+            result: its record that counts.
+            number: which line of results.jsonl that is.
+            case: as it was asked, with the expectations and the rubric of now.
+            checks: what its checks say now; None: what is stored.
+
+        Raises:
+            CollectError: the disk is full.
+        """
+        self.report.n_trials += 1
+        if not is_judged(result):
+            self.report.n_skipped += 1
+            return
+        key: RecordKey = ((result.model_id, result.case_id, result.repetition), number)
+        place = Place(
+            *(result.run_id, result.model_id, result.case_id, result.repetition, number),
+            self._evaluation.profile.evaluation_profile_id,
+        )
+        outcomes = checks if checks is not None else self._earlier.checks(key) or result.checks
+        asking = partial(self._question, result, case, outcomes)
+        is_small = len(result.raw_output) <= MIN_THREADED_CHARS and not result.tool_call_count
+        question = asking() if is_small else await asyncio.to_thread(asking)
+        known = self._standing(key, question)
+        todo = [
+            (run, number)
+            for run in self._evaluation.profile.judge_runs
+            for number in range(1, run.repetitions + 1)
+            if (run.judge_run_id, number) not in known
+        ]
+        asked = await asyncio.gather(
+            *(self._ask(place, run, number, question, case) for run, number in todo)
+        )
+        if any(line is None for line in asked):
+            self.report.n_open += 1
+            return
+        iterations = [*known.values(), *(line for line in asked if line is not None)]
+        self._conclude(key, place, case, iterations, outcomes)
+
+    def _question(
+        self, result: Result, case: LoadedCase, checks: Sequence[CheckResult]
+    ) -> _Question:
+        trial = JudgedTrial.of(StoredTrial(self._log.run_dir, result), checks)
+        marker = new_marker()
+        prompt = JudgePrompt(case, trial, marker, self._evaluation.shown_anchors).text()
+        plain = prompt.replace(marker, MARKER)
+        hashes = {
+            name: question_hash(judge, self._system, plain) for name, judge in self._judges.items()
+        }
+        return _Question(prompt, hashes)
+
+    def _standing(self, key: RecordKey, question: _Question) -> dict[IterationKey, JudgeIteration]:
+        """Return the answers to the question as it stands that need not be asked for again."""
+        found: dict[IterationKey, JudgeIteration] = {}
+        if self._force:
+            return found
+        runs = {run.judge_run_id: run for run in self._evaluation.profile.judge_runs}
+        for which, answer in self._earlier.answers(key).items():
+            run = runs.get(which[0])
+            if run is None or which[1] > run.repetitions or not answer.succeeded:
+                continue
+            if answer.question_hash == question.hashes[run.judge_id]:
+                line = self._earlier.iteration(answer)
+                if line is not None:
+                    found[which] = line
+        return found
+
+    async def _ask(
+        self, place: Place, run: JudgeRunConfig, number: int, question: _Question, case: LoadedCase
+    ) -> JudgeIteration | None:
+        """Ask one judge once and write down what came; None: it was not asked."""
+        asked = await self._panel.ask(run.judge_id, question.prompt, form_of(case))
+        if asked is None:
+            return None
+        judge = self._judges[run.judge_id]
+        told = told_of(place, run, number, asked)
+        path = self._log.append_artifact(judge_file(judge), artifact_frame(told))
+        line = iteration_line(
+            place,
+            run,
+            number,
+            judge,
+            asked,
+            question=question.hashes[run.judge_id],
+            artifact_path=path,
+            at_ms=now_ms(),
+        )
+        self._log.append_evaluation(line)
+        self._count(judge, asked, line)
+        self._on_answer()
+        return line
+
+    def _count(self, judge: ResolvedJudge, asked: Asked, line: JudgeIteration) -> None:
+        counts = self.report.judges[judge.judge_id]
+        counts.asked += 1
+        if asked.failure is None:
+            counts.succeeded += 1
+        else:
+            counts.failures[asked.failure] = counts.failures.get(asked.failure, 0) + 1
+        self.report.cost_usd += line.cost_usd or 0.0
+        self.report.n_without_cost += line.cost_usd is None
+
+    def _conclude(
+        self,
+        key: RecordKey,
+        place: Place,
+        case: LoadedCase,
+        iterations: Iterable[JudgeIteration],
+        checks: Sequence[CheckResult],
+    ) -> None:
+        """Write down what all answers come to, where that is anything new."""
+        profile = self._evaluation.profile
+        found = judgement_line(place, profile, case, [*iterations], checks, at_ms=now_ms())
+        before = self._earlier.judgement(key)
+        if before is not None and _said(before) == _said(found):
+            self.report.n_unchanged += 1
+        else:
+            self._log.append_evaluation(found)
+            self.report.n_judged += 1
+        self.report.n_failed += found.status == "failed"
+        if found.passed is not None:
+            self.report.verdicts["passed" if found.passed else "failed"] += 1
+
+
+def _said(judgement: Judgement) -> Mapping[str, object]:
+    """Return what a judgement says, whenever and by whichever version it was made."""
+    return judgement.model_dump(exclude={"evaluated_at_ms", "benchlake_version"})
