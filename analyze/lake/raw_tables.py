@@ -40,7 +40,10 @@ TABLE = "case_names"
 """(run_id, written_id, case_id) of every case that has a newer id than its run wrote."""
 
 NAMED_TABLES = frozenset(
-    {"results", RECORDED, "outputs", "plans", "evaluations", "steps", "step_texts"}
+    {
+        *("results", RECORDED, "outputs", "plans", "steps", "step_texts"),
+        *("evaluations", "judge_iterations", "judgements"),
+    }
 )
 """Raw tables that name cases."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import orjson
 from collect.config import ResolvedModel, RunInputs
 from collect.config.evaluation import hooked
 from collect.config.tools import needs_sandbox
-from collect.execute.evaluation import evaluation_of
+from collect.execute.evaluation import evaluation_of, with_judge_prices
 from collect.inventory.model_builds import look_up, with_builds
 from collect.plan import previous_runs
 from collect.plan.changes import PlanChanges, changes_since, earlier_plan
@@ -30,6 +30,7 @@ from schemas.run.model_names import ModelNames, with_id, with_names
 
 if TYPE_CHECKING:
     from analyze.stats.power.planning import PowerPlan
+    from collect.judges.estimate import JudgeEstimate
 
 PREVIEW_RUN_ID = "plan"
 
@@ -56,6 +57,8 @@ class Preview:
     changes: PlanChanges
     powers: tuple[PowerPlan, ...]
     """What it can show of each model."""
+    judges: tuple[JudgeEstimate, ...] = ()
+    """What its judges may cost."""
 
 
 def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
@@ -76,7 +79,21 @@ def preview(inputs: RunInputs, runs_dir: Path) -> Preview:
     sizes = sizes_of(trials)
     runs = previous_runs.previous_outcomes(runs_dir, inputs.suite.suite_id, sizes)
     powers = previous_runs.powers_of(sizes, runs, inputs.project.thresholds)
-    return Preview(inputs, trials, estimates, news, powers)
+    judges = _judges(inputs, trials, today)
+    return Preview(inputs, trials, estimates, news, powers, judges)
+
+
+def _judges(
+    inputs: RunInputs, trials: tuple[PlannedTrial, ...], today: date
+) -> tuple[JudgeEstimate, ...]:
+    """Return what the judges of a run may cost; nothing where there are none."""
+    found = inputs.evaluation
+    if found is None or not found.has_judges:
+        return ()
+    from collect.judges.estimate import estimate_judges  # noqa: PLC0415 - few runs have judges
+
+    priced = with_judge_prices(found, inputs.project.prices, None, today)
+    return estimate_judges(priced, inputs.cases, trials)
 
 
 def _tight_limits(inputs: RunInputs, runs_dir: Path, since: str | None) -> list[str]:
@@ -128,6 +145,7 @@ def plan_json(shown: Preview) -> str:
             "estimates": [
                 {name: getattr(one, name) for name in ESTIMATED} for one in shown.estimates
             ],
+            "judge_estimates": [asdict(one) for one in shown.judges],
             "smallest_detectable_drop": previous_runs.detectable_drop(shown.powers),
             "power": previous_runs.powers_json(shown.powers),
             "since_run_id": shown.changes.since,
@@ -228,6 +246,7 @@ def plan_text(shown: Preview) -> str:
     for model in inputs.models:
         lines += _model_text(model, names)
         lines += [_estimate_text(one) for one in shown.estimates if one.model_id == model.model_id]
+    lines += [one.text for one in shown.judges]
     lines += ["", "cases"]
     for case in inputs.cases:
         validator = "-" if case.validator is None else case.validator.type

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from collect.console.judging_report import JudgingReport
 from schemas.config.prices import NANO
 from schemas.errors import EXIT_OK, counted, printable
 from schemas.failures import is_open
@@ -51,6 +52,8 @@ class RunReport:
     """summary.json is of this run as it is now."""
     open_shifts: list[str] = field(default_factory=list)
     """Levels that fell, up to this run, and have not recovered: a sentence each."""
+    judging: JudgingReport | None = None
+    """What its judges said; None: nobody was asked."""
     report_path: str | None = None
     """Its report as a page; None: nobody asked for one, or there is none."""
     exit_code: int = EXIT_OK

@@ -58,7 +58,14 @@ def show(
     if groups:
         console.print(_table(groups, names))
     doubts = distrust(groups, limits, config, names)
-    said = (*report.open_shifts, *doubts, *_outcome(report), *(detectable if groups else ()))
+    judged = () if report.judging is None else report.judging.lines()
+    said = (
+        *report.open_shifts,
+        *doubts,
+        *_outcome(report),
+        *judged,
+        *(detectable if groups else ()),
+    )
     for line in said:
         console.print(Text(line))
     for name in WRITTEN if report.is_summed_up else WRITTEN[:1]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from collect.config import RunInputs
 from collect.config.embedded import stored_beside
+from collect.console.interrupts import Interrupts
 from collect.console.progress import RunReport, Screen
-from collect.execute.pipeline import Interrupts, Pipeline
+from collect.execute.pipeline import Pipeline
 from collect.execute.spec import RunSpec, run_config_of
 from collect.inventory.inventory import Stocktaking
 from collect.inventory.model_builds import look_up, with_builds
@@ -71,7 +72,7 @@ class Collector:
 
         The log of a run that goes on is closed when a server does not start: nobody else does it.
         """
-        models = [model for model in self._spec.models if model.embedded is not None]
+        models = [model for model in self._spec.asked_models if model.embedded is not None]
         if not models:
             yield None
             return

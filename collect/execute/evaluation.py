@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,16 @@ from collect.checks.declarative import SANDBOX_MISSING
 from collect.config import LoadedCase, RunInputs
 from collect.config.evaluation import (
     LoadedEvaluation,
+    ResolvedJudge,
     disabled,
     hooked,
     load_evaluation_profile,
 )
 from collect.config.project_files import resolve
+from collect.plan.estimate import price_of
 from collect.sandbox.base import SandboxError
 from schemas.config.evaluation_profile import SecurityPolicy
+from schemas.config.prices import Price, PriceTable
 from schemas.config.project import load_project_file
 from schemas.config.sandbox import SandboxLimits, SandboxProfile
 from schemas.errors import ConfigError, Problem, counted
@@ -29,6 +33,8 @@ from schemas.run.config import RunEvaluation
 
 if TYPE_CHECKING:
     from collect.hooks.hooks import Hooks
+    from collect.judges.earlier import Earlier
+    from collect.local.servers import Servers
 
 
 def evaluation_of(found: LoadedEvaluation | None, limits: SandboxLimits) -> RunEvaluation | None:
@@ -44,7 +50,7 @@ def evaluation_of(found: LoadedEvaluation | None, limits: SandboxLimits) -> RunE
     )
 
 
-def of_project(stored: RunEvaluation, working_dir: Path) -> RunEvaluation | None:
+def of_project(stored: RunEvaluation, working_dir: Path) -> LoadedEvaluation | None:
     """Return the evaluation profile of a run as this project has it; None: it has none such.
 
     A run folder may be somebody else's, so what it says of itself permits nothing.
@@ -57,8 +63,67 @@ def of_project(stored: RunEvaluation, working_dir: Path) -> RunEvaluation | None
         path = resolve(stored.evaluation_profile_id, "evaluation profile", working_dir)
     except ConfigError:
         return None
-    found = load_evaluation_profile(str(path), working_dir, allowed_hosts=hosts)
-    return evaluation_of(found, stored.limits)
+    return load_evaluation_profile(str(path), working_dir, allowed_hosts=hosts)
+
+
+def judging_of(
+    found: LoadedEvaluation | None, prices: PriceTable, assumed: Price | None
+) -> LoadedEvaluation | None:
+    """Return a profile whose judges have the prices of today; None: it has no judges.
+
+    Args:
+        found: the profile, if there is one.
+        prices: the project's.
+        assumed: stands in for those that are not there.
+
+    Raises:
+        ConfigError: the key of a judge is not set, or is none.
+    """
+    if found is None or not found.has_judges:
+        return None
+    from collect.judges.panel import refuse_keyless  # noqa: PLC0415 - few runs have judges
+
+    refuse_keyless(found.judges)
+    return with_judge_prices(found, prices, assumed, datetime.now(tz=UTC).date())
+
+
+def with_judge_prices(
+    found: LoadedEvaluation, prices: PriceTable, assumed: Price | None, today: date
+) -> LoadedEvaluation:
+    """Return a profile with the price of each judge on a day; `assumed`: of those without."""
+    priced = (
+        replace(one.model, price=price_of(one.model, prices, today) or assumed)
+        for one in found.judges
+    )
+    judges = (replace(one, model=model) for one, model in zip(found.judges, priced, strict=True))
+    return replace(found, judges=tuple(judges))
+
+
+def judge_hash_of(found: LoadedEvaluation | None) -> str | None:
+    """Return what tells one way of judging from another; None: no judge decides a verdict."""
+    if found is None or not found.has_judges:
+        return None
+    from collect.judges.judgement import judge_hash  # noqa: PLC0415 - few runs have judges
+
+    return judge_hash(found)
+
+
+def earlier_of(found: LoadedEvaluation | None, run_dir: Path) -> Earlier | None:
+    """Return what judges of a run said already; None: nobody is asked."""
+    if found is None:
+        return None
+    from collect.judges.earlier import Earlier  # noqa: PLC0415 - as above
+
+    return Earlier(run_dir, found.profile.evaluation_profile_id)
+
+
+def as_served(
+    judges: Iterable[ResolvedJudge], servers: Servers | None
+) -> tuple[ResolvedJudge, ...]:
+    """Return judges as they can be asked now."""
+    if servers is None:
+        return tuple(judges)
+    return tuple(replace(one, model=servers.served([one.model])[0]) for one in judges)
 
 
 def redacting(evaluation: RunEvaluation | None) -> AbstractContextManager[None]:

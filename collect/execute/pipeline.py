@@ -6,9 +6,9 @@ Ctrl-C, SIGTERM and a terminal that is gone: once to finish what is in flight, t
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,11 +18,12 @@ from collect.checks import MIN_THREADED_CHARS, judge
 from collect.config import ResolvedModel
 from collect.config.endpoints import PROVIDERS
 from collect.config.runners import RUNNERS
+from collect.console.interrupts import GRACE_S, INTERRUPTED, Interrupts
 from collect.console.progress import RunReport, Screen
 from collect.execute.agents import opened_agents
 from collect.execute.budget import Budget
 from collect.execute.checking import Keeper, evaluated, executed_trial, interrupted
-from collect.execute.evaluation import opened_hooks, redacting
+from collect.execute.evaluation import as_served, earlier_of, opened_hooks, redacting
 from collect.execute.executor import COST_STOP_REASON, Executor, Hooks
 from collect.execute.mirror_process import MirrorChild
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
@@ -32,6 +33,7 @@ from collect.execute.warm_up import Around
 from collect.http_client.pool import CompletionQueue
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
+from collect.run_folder.latest_records import latest_records
 from collect.run_folder.log import RunLog, check_command, resume_command
 from collect.runners.base import Execution, RunnerContext, mistaken
 from collect.runners.loop_clock import LoopClock
@@ -49,64 +51,13 @@ from schemas.run.trace import artifact_frame, now_ms
 if TYPE_CHECKING:
     from collect.hooks.artifact import HookSubject
     from collect.hooks.hooks import Hooks as PythonHooks
+    from collect.judges.queue import JudgingQueue
     from collect.local.servers import Servers
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-GRACE_S = 10.0
-"""How long trials in flight may take to finish after the first interrupt."""
-
-INTERRUPTED = "interrupted"
-"""The stop reason of Ctrl-C and SIGTERM."""
 
 Done = TypeVar("Done")
 
 SYNC_INTERVAL_S = 1.0
 """How much a power cut may cost."""
-
-
-class Interrupts:
-    """Counts interrupts while it is entered and says them on.
-
-    Before `watch` is called there is nothing to finish, and the first interrupt cancels the task
-    that entered.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._listens: list[signal.Signals] = []
-        self._first: Callable[[], None] | None = None
-        self._again: Callable[[], None] | None = None
-
-    def __enter__(self) -> Interrupts:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-
-        def interrupt() -> None:
-            self.count += 1
-            if self._first is None or self._again is None:
-                if task is not None:
-                    task.cancel()
-            elif self.count == 1:
-                self._first()
-            else:
-                self._again()
-
-        self._listens = [*SIGNALS]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
-            self._listens.append(signal.SIGHUP)
-        for number in self._listens:
-            loop.add_signal_handler(number, interrupt)
-        return self
-
-    def watch(self, first: Callable[[], None], again: Callable[[], None]) -> None:
-        """From now on call `first` for the first interrupt, and `again` for each further one."""
-        self._first, self._again = first, again
-
-    def __exit__(self, *_: object) -> None:
-        """Leave the signals as they were."""
-        loop = asyncio.get_running_loop()
-        for number in self._listens:
-            loop.remove_signal_handler(number)
 
 
 class Pipeline:
@@ -147,6 +98,10 @@ class Pipeline:
         kinds = dict.fromkeys(case.runner_type for case in spec.cases.values())
         warms_up = next((kind for kind in kinds if RUNNERS[kind].warms_up), "")
         around = Around(tags_of(spec.models), log.write_text, self._event, warms_up)
+        self._judging: JudgingQueue | None = None
+        self._earlier = earlier_of(spec.judging, log.run_dir)
+        spent_usd = finished.spent_usd + (self._earlier.spent_usd if self._earlier else 0.0)
+        self._budget = Budget(spec.max_cost_usd, spec.models, spent_usd)
         self._executor = Executor(
             models=spec.models,
             trials_of=self._trials_of,
@@ -161,7 +116,7 @@ class Pipeline:
             ),
             max_concurrency=spec.policy.max_concurrency,
             completions=context.completions,
-            budget=Budget(spec.max_cost_usd, spec.models, finished.spent_usd),
+            budget=self._budget,
         )
 
     async def __call__(self, interrupts: Interrupts) -> RunReport:
@@ -174,7 +129,7 @@ class Pipeline:
             self._screen.note(warning)
         for repaired in self._log.repaired:
             self._event("repaired", None, repaired)
-        interrupts.watch(self._interrupted, self._executor.cancel)
+        interrupts.watch(self._interrupted, self._cancel)
         try:
             with redacting(self._spec.evaluation):
                 async with (
@@ -186,6 +141,7 @@ class Pipeline:
                         self._spec.evaluation,
                         is_unsafe=self._spec.request.unsafe_no_sandbox,
                     ) as self._hooks,
+                    self._judges() as self._judging,
                 ):
                     await self._execute()
         finally:
@@ -211,10 +167,13 @@ class Pipeline:
 
     async def _execute(self) -> None:
         for model_id, facts in self._servers.started() if self._servers is not None else ():
-            self._event("model_served", model_id, facts)
+            if model_id in self._models:
+                self._event("model_served", model_id, facts)
         syncing = asyncio.create_task(self._keep_synced())
         try:
             await self._executor.run()
+            if self._judging is not None:
+                self.report.judging = await self._judging.drain()
         finally:
             syncing.cancel()
         if self._disk_error is not None:
@@ -231,6 +190,31 @@ class Pipeline:
             self._screen.note(f"the run was stopped: {self._executor.stop_reason}")
             if self._executor.stop_reason == COST_STOP_REASON:
                 self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
+
+    @asynccontextmanager
+    async def _judges(self) -> AsyncIterator[JudgingQueue | None]:
+        """Give what judges the run's trials, with those that are there already; None: nobody does.
+
+        A judge on this machine is asked once no model on it is: their times mean something only
+        alone (D-E13).
+        """
+        spec = self._spec
+        if spec.judging is None or self._earlier is None:
+            yield None
+            return
+        from collect.judges.queue import JudgedBy, opened_queue  # noqa: PLC0415 - few runs do
+
+        by = JudgedBy(spec.judging, as_served(spec.judging.judges, self._servers), self._budget)
+        say = self._screen.note
+        async with opened_queue(by, self._log, spec.cases, self._earlier, say) as queue:
+            for place in latest_records(self._log.run_dir, lambda *_: True).values():
+                queue.add(place)
+            local = [judge.judge_id for judge in by.judges if judge.model.is_loopback]
+            if local and any(model.runs_alone for model in spec.models):
+                say(f"judge `{local[0]}` is on this machine: it is asked when all trials are made")
+            else:
+                queue.start()
+            yield queue
 
     def _trials_of(self, model_id: str) -> Iterator[PlannedTrial]:
         is_final = self._finished.is_final if len(self._finished) else None
@@ -281,7 +265,9 @@ class Pipeline:
             elapsed_ms=elapsed_ms,
         )
         result = made() if cut_off else await off_loop(text, made)
-        self._log.append(result)
+        place = self._log.append(result)
+        if self._judging is not None:
+            self._judging.add(place)
         if cut_off is not None:
             self._finished.replace(trial.model_id, trial.case_id, trial.repetition)
             self.report.count(result)
@@ -339,14 +325,23 @@ class Pipeline:
     def _interrupted(self) -> None:
         """Finish what is in flight, for a while."""
         self._executor.stop(INTERRUPTED)
+        if self._judging is not None:
+            self._judging.stop(INTERRUPTED)
         self._screen.note("stopping: trials in flight may finish; press Ctrl-C again to end now")
-        asyncio.get_running_loop().call_later(GRACE_S, self._executor.cancel)
+        asyncio.get_running_loop().call_later(GRACE_S, self._cancel)
+
+    def _cancel(self) -> None:
+        """End what is in flight."""
+        self._executor.cancel()
+        if self._judging is not None:
+            self._judging.cancel()
 
     def _exit_code(self, *, interrupted: bool) -> int:
         incomplete = self.report.present < self.report.planned
         if interrupted and incomplete:
             return EXIT_INTERRUPTED
-        bad = incomplete or self._failed_outside or self._mirror_failed
+        judged = self.report.judging is None or self.report.judging.is_whole
+        bad = incomplete or self._failed_outside or self._mirror_failed or not judged
         return EXIT_BAD_NEWS if bad else EXIT_OK
 
     def _absence_reason(self, model: ResolvedModel, at_first: bool) -> str | None:

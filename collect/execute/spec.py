@@ -18,11 +18,12 @@ from pydantic import JsonValue
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs, load_inputs, runnable
 from collect.config.endpoints import refuse_unusable_keys
+from collect.config.evaluation import LoadedEvaluation
 from collect.config.models import refuse_too_few_files
 from collect.config.resolved import SAME_IN_CONFIG
 from collect.execute.agents import RunAgents, agents_of, agents_ready
 from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
-from collect.execute.evaluation import evaluation_of, hooks_ready
+from collect.execute.evaluation import evaluation_of, hooks_ready, judge_hash_of, judging_of
 from collect.execute.tools import RunTools, locked_in, tools_of
 from collect.plan.fingerprint import digest
 from collect.plan.narrow import narrow
@@ -113,6 +114,8 @@ class RunSpec:
     agents: RunAgents = field(default_factory=RunAgents)
     evaluation: RunEvaluation | None = None
     """By which its trials are evaluated."""
+    judging: LoadedEvaluation | None = None
+    """Whose judges are asked about its trials; None: nobody is."""
     keep_workspaces: KeepWorkspaces = "all"
     workspaces_mb: int = MAX_WORKSPACES_MB
     inputs: RunInputs | None = None
@@ -127,6 +130,12 @@ class RunSpec:
     def has_embedded(self) -> bool:
         """Return whether the run serves a model itself."""
         return any(model.embedded is not None for model in self.models)
+
+    @property
+    def asked_models(self) -> tuple[ResolvedModel, ...]:
+        """Return every model that is asked, judges included."""
+        judges = () if self.judging is None else self.judging.judges
+        return (*self.models, *(judge.model for judge in judges))
 
 
 def inputs_of(request: RunRequest, working_dir: Path) -> RunInputs:
@@ -169,7 +178,8 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
             raise RunInLake(runs_dir, run_id)
     refuse_unusable_keys(inputs.models)
     today = datetime.now(tz=UTC).date()
-    priced = with_prices(inputs, today, request.price_on(today))
+    assumed = request.price_on(today)
+    priced = with_prices(inputs, today, assumed)
     spec = RunSpec(
         request=request,
         suite_id=inputs.suite.suite_id,
@@ -190,6 +200,7 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
         ),
         agents=agents_of(inputs),
         evaluation=evaluation_of(inputs.evaluation, inputs.profile.sandbox.limits),
+        judging=judging_of(inputs.evaluation, inputs.project.prices, assumed),
         keep_workspaces=request.keep_workspaces,
         workspaces_mb=request.workspaces_mb,
         inputs=priced,
@@ -202,7 +213,7 @@ def new_spec(inputs: RunInputs, request: RunRequest, note: Callable[[str], None]
         spec.models, spec.policy.max_concurrency, spec.n_planned, inputs.profile_path
     )
     if spec.max_cost_usd is not None:
-        refuse_unpriced(spec.models)
+        refuse_unpriced(spec.asked_models)
     return spec
 
 
@@ -241,6 +252,7 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
         openclaw=inputs.openclaw,
         agent=inputs.agent,
         evaluation=spec.evaluation,
+        judge_hash=judge_hash_of(inputs.evaluation),
         keep_workspaces=spec.keep_workspaces,
         workspaces_mb=spec.workspaces_mb,
         run_group=_group(inputs),

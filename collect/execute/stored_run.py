@@ -16,6 +16,7 @@ from pathlib import Path
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.embedded import engine, relocate_models
 from collect.config.endpoints import PROVIDERS, key_problem, refuse_unusable_keys
+from collect.config.evaluation import LoadedEvaluation
 from collect.config.models import refuse_too_few_files
 from collect.config.project_files import project_of
 from collect.config.runners import RUNNERS
@@ -23,7 +24,7 @@ from collect.config.tools.web_search import web_search_problems
 from collect.config.unsupported import reserved
 from collect.execute.agents import stored_agents
 from collect.execute.budget import refuse_unpriced
-from collect.execute.evaluation import hooks_problem, of_project
+from collect.execute.evaluation import hooks_problem, judge_hash_of, judging_of, of_project
 from collect.execute.spec import RunRequest, RunSpec
 from collect.execute.tools import RunTools, still_locked_in, tools_of
 from collect.inventory.model_builds import look_up
@@ -105,7 +106,7 @@ def stored_spec(log: RunLog, request: RunRequest, note: Callable[[str], None]) -
     refuse_too_few_files(spec.models, spec.policy.max_concurrency, spec.n_planned)
     refuse_foreign_executables(run_dir, spec.models, again)
     if spec.max_cost_usd is not None:
-        refuse_unpriced(spec.models)
+        refuse_unpriced(spec.asked_models)
     unsure = refuse_other_builds(run_dir, spec.models, again)
     for model_id, what in unsure.items():
         event, at_ms = "build_unknown", now_ms()
@@ -152,7 +153,8 @@ def _spec_of(
             raise NotResumable(run_dir, f"{why}; take it out and start a new run")
     tools = _tools_of(run_dir, config, request, cases)
     agents = stored_agents(config, run_dir, project_of(Path(config.suite_path)), again)
-    _require_evaluation(run_dir, config, cases, is_unsafe=request.unsafe_no_sandbox)
+    is_unsafe = request.unsafe_no_sandbox
+    here = _require_evaluation(run_dir, config, cases, is_unsafe=is_unsafe)
     verify_stored(run_dir, models, cases, tools.fingerprint, again)
     with (run_dir / "plan.jsonl").open("rb") as plan:
         sizes = sizes_of(map(trial_of, plan))
@@ -171,6 +173,7 @@ def _spec_of(
         tools=tools,
         agents=agents,
         evaluation=config.evaluation,
+        judging=judging_of(here, load_project_file(Path.cwd()).prices, assumed),
         keep_workspaces=config.keep_workspaces,
         workspaces_mb=config.workspaces_mb,
     )
@@ -178,8 +181,8 @@ def _spec_of(
 
 def _require_evaluation(
     run_dir: Path, config: RunConfig, cases: Mapping[str, LoadedCase], *, is_unsafe: bool
-) -> None:
-    """Refuse a run whose evaluation profile this project does not have, or whose hooks cannot run.
+) -> LoadedEvaluation | None:
+    """Return the evaluation profile of a run; refuse one that is not here, or cannot be used.
 
     Raises:
         NotResumable: the profile is not here, or another one by now.
@@ -187,9 +190,12 @@ def _require_evaluation(
     """
     stored = config.evaluation
     if stored is None:
-        return
+        return None
     here = of_project(stored, Path.cwd())
-    if here is None or here.security_policy != stored.security_policy:
+    policy = None if here is None else here.profile.security_policy
+    # a run of before there were judges has no hash of them
+    judges_otherwise = config.judge_hash is not None and (judge_hash_of(here) != config.judge_hash)
+    if policy != stored.security_policy or judges_otherwise:
         why = (
             f"its evaluation profile `{stored.evaluation_profile_id}` is not here as it was, and a "
             "run folder, which may be somebody else's, permits nothing by itself; put it back, or "
@@ -198,6 +204,7 @@ def _require_evaluation(
         raise NotResumable(run_dir, why)
     if (problem := hooks_problem(cases.values(), stored, is_unsafe=is_unsafe)) is not None:
         raise ConfigError([problem])
+    return here
 
 
 def _tools_of(

@@ -59,7 +59,9 @@ class AnswerForm:
 
     @cached_property
     def _model(self) -> type[BaseModel]:
-        bounds = Field(ge=self.scale.min, le=self.scale.max, allow_inf_nan=False)
+        # as floats, so that a scale that was stored and read is shown as it was
+        least, most = float(self.scale.min), float(self.scale.max)
+        bounds = Field(ge=least, le=most, allow_inf_nan=False)
         scored = _record("Scored", {"score": Annotated[float, bounds], "evidence": Texts})
         verdict = _record("Verdict", {"verdict": ExpectationVerdict, "evidence": Texts})
         parts: dict[str, Any] = {

@@ -8,8 +8,8 @@ with it, so that what was paid for is never asked again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from collect.checks import MIN_THREADED_CHARS
 from collect.config.evaluation import LoadedEvaluation, ResolvedJudge
 from collect.config.resolved import LoadedCase
 from collect.config.runners import RUNNERS
+from collect.console.judging_report import JudgeCounts, JudgingReport
 from collect.judges.asking import Asked
 from collect.judges.earlier import Earlier, IterationKey, RecordKey
 from collect.judges.fence import new_marker
@@ -34,7 +35,7 @@ from collect.run_folder.log import RunLog
 from collect.run_folder.stored_trial import StoredTrial
 from schemas.config.evaluation_profile import JudgeRunConfig
 from schemas.failures import known_failure
-from schemas.run.judgement import JudgeFailure, JudgeIteration, Judgement
+from schemas.run.judgement import JudgeIteration, Judgement
 from schemas.run.result import CheckResult, Result
 from schemas.run.trace import artifact_frame, now_ms
 
@@ -51,38 +52,6 @@ def is_judged(result: Result) -> bool:
     failure = known_failure(result.failure_type)
     is_agents = result.runner_type in RUNNERS and RUNNERS[result.runner_type].is_agent
     return is_agents and failure is not None and failure.counts_against_model
-
-
-@dataclass
-class JudgeCounts:
-    """What came of one judge's questions, each failure by itself."""
-
-    asked: int = 0
-    succeeded: int = 0
-    failures: dict[JudgeFailure, int] = field(default_factory=dict)
-
-
-@dataclass
-class JudgingReport:
-    """What came of judging; part of what `collect evaluate --json` prints."""
-
-    n_trials: int = 0
-    n_judged: int = 0
-    """Got a new judgement."""
-    n_unchanged: int = 0
-    """Have the judgement that they had."""
-    n_skipped: int = 0
-    """Left nothing to judge: their failure came first."""
-    n_open: int = 0
-    """Of some judge there is no answer yet."""
-    n_failed: int = 0
-    """No answer of any judge could be used."""
-    verdicts: dict[str, int] = field(default_factory=lambda: {"passed": 0, "failed": 0})
-    """Of the judgements as they stand, where the profile has a threshold."""
-    judges: dict[str, JudgeCounts] = field(default_factory=dict)
-    cost_usd: float = 0.0
-    """Of the answers that were asked for now, as far as it is known."""
-    n_without_cost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +82,27 @@ class Judging:
         earlier: Earlier,
         *,
         force: bool = False,
-        on_answer: Callable[[], object] = lambda: None,
     ) -> None:
         self._evaluation, self._panel, self._log = evaluation, panel, log
-        self._earlier, self._force, self._on_answer = earlier, force, on_answer
+        self._earlier, self._force = earlier, force
         self._system = system_prompt_of(evaluation)
         self._judges = {judge.judge_id: judge for judge in evaluation.judges}
-        self.report = JudgingReport(judges={name: JudgeCounts() for name in self._judges})
+        profile = evaluation.profile
+        self.report = JudgingReport(
+            profile.evaluation_profile_id,
+            profile.aggregation.pass_threshold,
+            judges={name: JudgeCounts() for name in self._judges},
+        )
 
-    async def judge(
-        self, result: Result, number: int, case: LoadedCase, checks: Sequence[CheckResult] | None
-    ) -> None:
+    async def judge(self, result: Result, number: int, case: LoadedCase) -> None:
         """Judge one trial, as far as there is anything to judge and anything to ask.
+
+        Its checks are those of the newest look at it.
 
         Args:
             result: its record that counts.
             number: which line of results.jsonl that is.
             case: as it was asked, with the expectations and the rubric of now.
-            checks: what its checks say now; None: what is stored.
 
         Raises:
             CollectError: the disk is full.
@@ -139,12 +111,21 @@ class Judging:
         if not is_judged(result):
             self.report.n_skipped += 1
             return
+        try:
+            is_whole = await self._judge(result, number, case)
+        except asyncio.CancelledError:
+            self.report.n_open += 1
+            raise
+        self.report.n_open += not is_whole
+
+    async def _judge(self, result: Result, number: int, case: LoadedCase) -> bool:
+        """Ask what is missing and conclude; return whether every question has its answer."""
         key: RecordKey = ((result.model_id, result.case_id, result.repetition), number)
         place = Place(
             *(result.run_id, result.model_id, result.case_id, result.repetition, number),
             self._evaluation.profile.evaluation_profile_id,
         )
-        outcomes = checks if checks is not None else self._earlier.checks(key) or result.checks
+        outcomes = self._earlier.checks(key) or result.checks
         asking = partial(self._question, result, case, outcomes)
         is_small = len(result.raw_output) <= MIN_THREADED_CHARS and not result.tool_call_count
         question = asking() if is_small else await asyncio.to_thread(asking)
@@ -159,10 +140,10 @@ class Judging:
             *(self._ask(place, run, number, question, case) for run, number in todo)
         )
         if any(line is None for line in asked):
-            self.report.n_open += 1
-            return
+            return False
         iterations = [*known.values(), *(line for line in asked if line is not None)]
         self._conclude(key, place, case, iterations, outcomes)
+        return True
 
     def _question(
         self, result: Result, case: LoadedCase, checks: Sequence[CheckResult]
@@ -214,7 +195,6 @@ class Judging:
         )
         self._log.append_evaluation(line)
         self._count(judge, asked, line)
-        self._on_answer()
         return line
 
     def _count(self, judge: ResolvedJudge, asked: Asked, line: JudgeIteration) -> None:

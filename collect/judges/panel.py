@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Self
@@ -67,7 +67,7 @@ class Panel:
         say: told what people should know.
     """
 
-    judges: Iterable[ResolvedJudge]
+    judges: Sequence[ResolvedJudge]
     system_prompt: str
     purse: Purse
     say: Say

@@ -54,8 +54,8 @@ class ModelEstimate:
         if low is None:
             return "cost unknown: no tokens to go by"
         if high is None:
-            return f"at least about {_usd(low)}: no max_tokens, so no upper end"
-        ends = dict.fromkeys((_usd(low), _usd(high)))
+            return f"at least about {usd(low)}: no max_tokens, so no upper end"
+        ends = dict.fromkeys((usd(low), usd(high)))
         return f"about {' to '.join(ends)}"
 
 
@@ -173,10 +173,14 @@ def most_of_request(model: ResolvedModel, characters: int, max_tokens: int) -> i
     """
     if model.price is None:
         return None
-    limits = (model.request_options.get(name) for name in PROVIDERS[model.provider].limits)
-    most = next((limit for limit in limits if isinstance(limit, int)), max_tokens)
     sent = -(-characters // CHARACTERS_PER_TOKEN)
-    return model.price.most_nano_usd(input=sent, output=most)
+    return model.price.most_nano_usd(input=sent, output=answer_limit(model, max_tokens))
+
+
+def answer_limit(model: ResolvedModel, max_tokens: int) -> int:
+    """Return the most tokens of an answer: as a request option says, else `max_tokens`."""
+    limits = (model.request_options.get(name) for name in PROVIDERS[model.provider].limits)
+    return next((limit for limit in limits if isinstance(limit, int)), max_tokens)
 
 
 def _summed(model: ResolvedModel, tokens: list[_Tokens], price: Price | None) -> ModelEstimate:
@@ -199,7 +203,7 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return None if None in known else sum(number or 0 for number in known)
 
 
-def _usd(nano_usd: int) -> str:
+def usd(nano_usd: int) -> str:
     """Return dollars for people; a cost that is not zero never looks like it."""
     usd = max(nano_usd / NANO, 0.0001) if nano_usd else 0.0
     return f"${usd:,.2f}" if usd >= 0.1 or not usd else f"${usd:.4f}"

@@ -14,12 +14,14 @@ import shlex
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from collect.config import LoadedCase
+from collect.run_folder.latest_records import LinePlace
 from collect.run_folder.repair import repair
 from collect.run_folder.stored_inputs import CASES_FILE, write_cases
 from schemas.errors import (
@@ -43,6 +45,9 @@ PLAN = "plan.jsonl"
 
 READ = ("config.json", "inventory.json", PLAN, "cases.jsonl.zst")
 WRITTEN = (LOG, EVALUATIONS, "run.log", ".run.lock", ".mirror.lock", ARTIFACTS)
+
+READ_BYTES = 2**20
+"""Of a log at once."""
 
 LOCK_FILE = ".run.lock"
 """Holds the process id of the collector at work, for the message to the next one."""
@@ -172,6 +177,7 @@ class RunLog:
             f"what was finished is kept; {MAKE_ROOM}, then `{resume_command(run_dir)}` completes it"
         )
         self._results = Tail(run_dir, LOG, self._advice)
+        self._n_lines = _n_lines(run_dir / LOG)
         self._artifacts: dict[str, Tail] = {}
         self._evaluations: Tail | None = None
         self._named = 0
@@ -278,9 +284,11 @@ class RunLog:
         sync_folder(folder.parent, advice)
         return next(planned)
 
-    def append(self, line: Result | Event) -> None:
-        """Append one line; it can be read as soon as this returns."""
-        self._results.append(line.model_dump_json().encode() + b"\n")
+    def append(self, line: Result | Event) -> LinePlace:
+        """Append one line, which can be read as soon as this returns, and return where it is."""
+        offset = self._results.append(line.model_dump_json().encode() + b"\n")
+        self._n_lines += 1
+        return LinePlace(self._n_lines, offset)
 
     def append_evaluation(self, line: EvaluationLine) -> None:
         """Append what was found when a stored answer was looked at again."""
@@ -351,6 +359,12 @@ class RunLog:
                 for tail in (self._results, *self._artifacts.values(), *evaluations):
                     tail.close()
                 os.close(self._lock)
+
+
+def _n_lines(log: Path) -> int:
+    """Return how many lines a log has."""
+    with log.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, READ_BYTES), b""))
 
 
 def _plan_lines(plan: Iterable[PlannedTrial], planned: Iterator[int]) -> Iterator[bytes]:

@@ -5,30 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from collect.config.evaluation import LoadedEvaluation, ResolvedJudge, load_evaluation_profile
+from collect.console.interrupts import GRACE_S, INTERRUPTED, Interrupts
+from collect.console.judging_report import JudgingReport
 from collect.execute.budget import Budget, parse_assumed, refuse_unpriced
 from collect.execute.collector import on_loop
-from collect.execute.evaluation import evaluation_of, redacting
-from collect.execute.pipeline import GRACE_S, INTERRUPTED, Interrupts
+from collect.execute.evaluation import as_served, evaluation_of, judging_of, redacting
 from collect.judges.earlier import Earlier
-from collect.judges.judging import Judging, JudgingReport
-from collect.judges.panel import Panel, refuse_keyless
-from collect.judges.prompt import system_prompt_of
-from collect.plan.estimate import price_of
-from collect.run_folder.latest_records import LinePlace, TrialKey, latest_records, result_at
+from collect.judges.queue import JudgedBy, opened_queue
+from collect.run_folder.latest_records import latest_records
 from collect.run_folder.log import RunLog
 from collect.stored.inputs import StoredCases, StoredRequest, load_cases
-from schemas.config.prices import PriceTable
 from schemas.config.project import load_project_file
 from schemas.config.sandbox import DEFAULT_SANDBOX
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, ConfigError, Problem
-
-WORKERS_PER_SLOT = 2
-"""Trials whose questions are ready, or wait for a retry, for each one that is being asked."""
 
 SYNC_INTERVAL_S = 1.0
 """How much a power cut may cost."""
@@ -61,13 +56,9 @@ class EvaluateReport:
 
     run_id: str
     run_dir: str
-    evaluation_profile_id: str
-    pass_threshold: float | None
-    judging: JudgingReport = field(default_factory=JudgingReport)
-    stopped: str | None = None
-    """Why something was left; null: nothing was."""
-    notes: list[str] = field(default_factory=list)
-    exit_code: int = 0
+    judging: JudgingReport
+    notes: list[str]
+    exit_code: int
 
 
 def to_evaluate(request: EvaluateRequest, working_dir: Path) -> ToEvaluate:
@@ -93,27 +84,12 @@ def to_evaluate(request: EvaluateRequest, working_dir: Path) -> ToEvaluate:
         advice = "add `judges` and `judge_runs` to it, or name another one"
         what = "it names no judges, so that there is nobody to ask"
         raise ConfigError([Problem(evaluation.path, what, "judge_runs", advice=advice)])
-    evaluation = with_prices(evaluation, project.prices, request.assume_price)
-    if request.max_cost_usd is not None:
-        refuse_unpriced(tuple(judge.model for judge in evaluation.judges))
-    refuse_keyless(evaluation.judges)
-    return ToEvaluate(found, evaluation)
-
-
-def with_prices(
-    evaluation: LoadedEvaluation, prices: PriceTable, assumed: str | None
-) -> LoadedEvaluation:
-    """Return a profile whose judges have the prices of today; `assumed` stands in for others."""
     today = datetime.now(tz=UTC).date()
-    other = None if assumed is None else parse_assumed(assumed, today)
-    judges = tuple(
-        replace(
-            judge,
-            model=replace(judge.model, price=price_of(judge.model, prices, today) or other),
-        )
-        for judge in evaluation.judges
-    )
-    return replace(evaluation, judges=judges)
+    assumed = None if request.assume_price is None else parse_assumed(request.assume_price, today)
+    judging = judging_of(evaluation, project.prices, assumed) or evaluation
+    if request.max_cost_usd is not None:
+        refuse_unpriced(tuple(judge.model for judge in judging.judges))
+    return ToEvaluate(found, judging)
 
 
 class StoredJudging:
@@ -123,7 +99,7 @@ class StoredJudging:
         log: of the run, locked.
         inputs: what they are judged by.
         request: what somebody asked for.
-        progress: is told how many trials of how many are done.
+        progress: is told how many trials of how many are begun.
         say: is told what people should know meanwhile.
     """
 
@@ -137,14 +113,6 @@ class StoredJudging:
     ) -> None:
         self._log, self._inputs, self._request = log, inputs, request
         self._progress, self._say = progress, say
-        profile = inputs.evaluation.profile
-        self.report = EvaluateReport(
-            run_id=log.run_dir.name,
-            run_dir=str(log.run_dir),
-            evaluation_profile_id=profile.evaluation_profile_id,
-            pass_threshold=profile.aggregation.pass_threshold,
-            notes=[*inputs.evaluation.warnings, *inputs.found.notes],
-        )
 
     def run(self) -> EvaluateReport:
         """Ask the judges and write down what they say.
@@ -156,76 +124,56 @@ class StoredJudging:
         limits = DEFAULT_SANDBOX.limits if config.sandbox is None else config.sandbox.limits
         stored = evaluation_of(self._inputs.evaluation, limits)
         with redacting(stored), served(self._inputs.evaluation.judges, self._say) as judges:
-            return on_loop(lambda interrupts: self._all(judges, interrupts))
+            judging = on_loop(partial(self._all, judges))
+        notes = [*self._inputs.evaluation.warnings, *self._inputs.found.notes]
+        run_dir, code = self._log.run_dir, _exit_code(judging)
+        return EvaluateReport(run_dir.name, str(run_dir), judging, notes, code)
 
-    async def _all(self, judges: Sequence[ResolvedJudge], interrupts: Interrupts) -> EvaluateReport:
+    async def _all(
+        self, judges: tuple[ResolvedJudge, ...], interrupts: Interrupts
+    ) -> JudgingReport:
         evaluation, run_dir = self._inputs.evaluation, self._log.run_dir
-        records = latest_records(run_dir, self._is_wanted)
         earlier = Earlier(run_dir, evaluation.profile.evaluation_profile_id)
-        budget = Budget(self._request.max_cost_usd, ())
-        panel = Panel(judges, system_prompt_of(evaluation), budget, self._say)
-        judging = Judging(evaluation, panel, self._log, earlier, force=self._request.force)
-        self.report.judging = judging.report
-        todo = enumerate(records.items(), 1)
+        opened = opened_queue(
+            JudgedBy(evaluation, judges, Budget(self._request.max_cost_usd, ())),
+            self._log,
+            self._inputs.found.cases,
+            earlier,
+            self._say,
+            force=self._request.force,
+            progress=self._progress,
+        )
+        async with opened as queue:
+            for place in latest_records(run_dir, self._is_wanted).values():
+                queue.add(place)
 
-        async def worker() -> None:
-            for n_begun, record in todo:
-                if panel.stop_reason is not None:
-                    return
-                await self._one(judging, *record)
-                self._progress(n_begun, len(records))
+            def interrupt() -> None:
+                queue.stop(INTERRUPTED)
+                self._say("stopping: judges that were asked may answer; Ctrl-C again ends it now")
+                asyncio.get_running_loop().call_later(GRACE_S, queue.cancel)
 
-        def interrupt() -> None:
-            panel.stop(INTERRUPTED)
-            self._say("stopping: judges that were asked may answer; Ctrl-C again ends it now")
-            asyncio.get_running_loop().call_later(GRACE_S, cancel)
-
-        def cancel() -> None:
-            for task in tasks:
-                task.cancel()
-
-        n_workers = WORKERS_PER_SLOT * sum(judge.model.max_concurrency for judge in judges)
-        syncing = asyncio.create_task(self._keep_synced())
-        async with panel:
-            tasks = [asyncio.create_task(worker()) for _ in range(n_workers)]
-            interrupts.watch(interrupt, cancel)
+            interrupts.watch(interrupt, queue.cancel)
+            syncing = asyncio.create_task(self._keep_synced())
             try:
-                await asyncio.gather(*tasks)
-            except asyncio.CancelledError:
-                panel.stop(INTERRUPTED)
+                return await queue.drain()
             finally:
-                cancel()
                 syncing.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-        self._settle(panel, len(records))
-        return self.report
 
     def _is_wanted(self, model_id: str, case_id: str) -> bool:
         models = self._request.models
         return case_id in self._inputs.found.cases and (not models or model_id in models)
-
-    async def _one(self, judging: Judging, key: TrialKey, place: LinePlace) -> None:
-        result = result_at(self._log.run_dir, place)
-        if result is not None:
-            await judging.judge(result, place.number, self._inputs.found.cases[key[1]], None)
 
     async def _keep_synced(self) -> None:
         while True:
             await asyncio.sleep(SYNC_INTERVAL_S)
             await asyncio.to_thread(self._log.sync)
 
-    def _settle(self, panel: Panel, n_records: int) -> None:
-        """Note what was left, and how it ended."""
-        report, judging = self.report, self.report.judging
-        left = n_records - judging.n_trials
-        judging.n_trials += left
-        judging.n_open += left
-        reasons = [f"judge `{name}`: {why}" for name, why in panel.given_up.items()]
-        report.stopped = panel.stop_reason or "; ".join(reasons) or None
-        is_bad = judging.n_open or judging.n_failed or judging.n_skipped == judging.n_trials
-        report.exit_code = EXIT_BAD_NEWS if is_bad else EXIT_OK
-        if panel.stop_reason == INTERRUPTED and judging.n_open:
-            report.exit_code = EXIT_INTERRUPTED
+
+def _exit_code(report: JudgingReport) -> int:
+    if report.stopped == INTERRUPTED and report.n_open:
+        return EXIT_INTERRUPTED
+    is_good = report.is_whole and report.n_skipped < report.n_trials
+    return EXIT_OK if is_good else EXIT_BAD_NEWS
 
 
 @contextmanager
@@ -242,5 +190,4 @@ def served(judges: Sequence[ResolvedJudge], say: Say) -> Iterator[tuple[Resolved
 
     models = [judge.model for judge in judges]
     with Servers(models, say) as servers:
-        ready = servers.served(models)
-        yield tuple(replace(judge, model=model) for judge, model in zip(judges, ready, strict=True))
+        yield as_served(judges, servers)

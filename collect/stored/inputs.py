@@ -189,7 +189,8 @@ def _evaluation(
         return evaluation_of(found, limits if stored is None else stored.limits), ()
     if stored is None:
         return None, ()
-    if (here := of_project(stored, working_dir)) is None:
+    here = evaluation_of(of_project(stored, working_dir), stored.limits)
+    if here is None:
         name = stored.evaluation_profile_id
         what = f"evaluation profile `{name}` of the run is not in this project: hooks stay off"
         return None, (f"{what}; --evaluation-profile names one",)

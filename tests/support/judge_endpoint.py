@@ -52,7 +52,7 @@ class JudgedModel:
             )
             return
         with self._lock:
-            task = body["messages"][1]["content"].partition("]: ")[2].partition("\n")[0]
+            task = body["messages"][1]["content"].partition("user: ")[2].partition("\n")[0]
             about = body["model"], task
             n_before = self._asked[about]
             self._asked[about] += 1

@@ -245,16 +245,3 @@ def test_what_is_wrong_with_a_profile_is_said_before_a_request(work, endpoint):
     missing = collect_log(work.root, "plan", *SUITE, "--evaluation-profile", "f")
     assert missing.returncode == 2
     assert endpoint.requests == []
-
-
-def test_judges_of_a_profile_are_not_asked_and_that_is_said(work):
-    work.case()
-    path = profile(work)
-    judges = "judges: [{judge_id: j, type: llm_probe, model: a/b}]\n"
-    runs = "judge_runs: [{judge_run_id: m, judge_id: j}]\n"
-    path.write_text(path.read_text() + judges + runs)
-
-    done = collect_log(work.root, "plan", *SUITE, "--evaluation-profile", "e")
-
-    assert done.returncode == 0, done.stderr
-    assert "`judges` and `judge_runs` are for a judge" in done.stdout

@@ -270,7 +270,7 @@ def test_money_bounds_what_judges_are_asked(judged):
     # an answer costs 0.99; the most that one may cost is a bit more
     assert report["judging"]["judges"]["main"]["asked"] == 2
     assert report["judging"]["cost_usd"] == pytest.approx(1.98)
-    assert "max_cost" in report["stopped"]
+    assert "max_cost" in report["judging"]["stopped"]
     assert judged.report(*price)["judging"]["judges"]["main"]["asked"] == 2
     refused = judged.evaluate("--max-cost", "1", code=2)
     assert "model `main` has no price" in refused.stderr

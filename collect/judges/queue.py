@@ -1,0 +1,149 @@
+"""Trials on their way to their judges: each taken from the log again when its turn comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from collect.config.evaluation import LoadedEvaluation, ResolvedJudge
+from collect.config.resolved import LoadedCase
+from collect.console.judging_report import JudgingReport
+from collect.judges.asking import Purse
+from collect.judges.earlier import Earlier
+from collect.judges.judging import Judging
+from collect.judges.panel import Panel
+from collect.judges.prompt import system_prompt_of
+from collect.run_folder.latest_records import LinePlace, result_at
+from collect.run_folder.log import RunLog
+
+WORKERS_PER_SLOT = 2
+"""Trials whose questions are ready, or wait for a retry, for each one that is being asked."""
+
+
+class JudgingQueue:
+    """Judges trials as they are added; lean, since all it holds is where they stand.
+
+    Args:
+        judging: judges one of them.
+        panel: whom it asks; open.
+        run_dir: the run's folder.
+        cases: as they were asked, with the expectations and the rubric of now.
+        progress: is told how many of how many are begun.
+    """
+
+    def __init__(
+        self,
+        judging: Judging,
+        panel: Panel,
+        run_dir: Path,
+        cases: Mapping[str, LoadedCase],
+        progress: Callable[[int, int], None] = lambda _begun, _all: None,
+    ) -> None:
+        self._judging, self._panel, self._run_dir, self._cases = judging, panel, run_dir, cases
+        self._progress = progress
+        self._places: asyncio.Queue[LinePlace | None] = asyncio.Queue()
+        self._n_added = self._n_begun = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def add(self, place: LinePlace) -> None:
+        """Take in a trial by the place of its record."""
+        self._n_added += 1
+        self._places.put_nowait(place)
+
+    def start(self) -> None:
+        """Begin to ask; again does nothing."""
+        if self._tasks:
+            return
+        slots = sum(judge.model.max_concurrency for judge in self._panel.judges)
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(WORKERS_PER_SLOT * slots)]
+
+    def stop(self, reason: str) -> None:
+        """Ask nobody any more; who was asked may answer."""
+        self._panel.stop(reason)
+
+    def cancel(self) -> None:
+        """End what is being asked as well."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def ended(self) -> None:
+        """Wait until nothing is being asked, however it ended."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def drain(self) -> JudgingReport:
+        """Wait until all that was added is judged, or nobody is asked any more.
+
+        Raises:
+            CollectError: the disk is full.
+        """
+        self.start()
+        for _ in self._tasks:
+            self._places.put_nowait(None)
+        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for end in ends:
+            if isinstance(end, Exception):
+                raise end
+        report = self._judging.report
+        left = self._n_added - report.n_trials
+        report.n_trials += left
+        report.n_open += left
+        reasons = [f"judge `{name}`: {why}" for name, why in self._panel.given_up.items()]
+        report.stopped = self._panel.stop_reason or "; ".join(reasons) or None
+        return report
+
+    async def _work(self) -> None:
+        while (place := await self._places.get()) is not None:
+            if self._panel.stop_reason is not None:
+                return
+            self._n_begun += 1
+            self._progress(self._n_begun, self._n_added)
+            result = result_at(self._run_dir, place)
+            if result is not None:
+                await self._judging.judge(result, place.number, self._cases[result.case_id])
+
+
+@dataclass(frozen=True)
+class JudgedBy:
+    """By whom trials are judged, and who pays."""
+
+    evaluation: LoadedEvaluation
+    """With its judges as they are written down, and their prices."""
+    judges: tuple[ResolvedJudge, ...]
+    """The same as they can be asked now."""
+    purse: Purse
+
+
+@asynccontextmanager
+async def opened_queue(
+    by: JudgedBy,
+    log: RunLog,
+    cases: Mapping[str, LoadedCase],
+    earlier: Earlier,
+    say: Callable[[str], None],
+    *,
+    force: bool = False,
+    progress: Callable[[int, int], None] = lambda _begun, _all: None,
+) -> AsyncIterator[JudgingQueue]:
+    """Give a queue to the judges of a profile; what is not drained in the end is left.
+
+    Args:
+        by: whom to ask.
+        log: of the run, locked.
+        cases: as they were asked, with the expectations and the rubric of now.
+        earlier: what is known of the run's records.
+        say: told what people should know.
+        force: answers that are there are asked for again.
+        progress: is told how many of how many trials are begun.
+    """
+    panel = Panel(by.judges, system_prompt_of(by.evaluation), by.purse, say)
+    async with panel:
+        judging = Judging(by.evaluation, panel, log, earlier, force=force)
+        queue = JudgingQueue(judging, panel, log.run_dir, cases, progress)
+        try:
+            yield queue
+        finally:
+            queue.cancel()
+            await queue.ended()
