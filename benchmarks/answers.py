@@ -7,12 +7,20 @@ checks. Bytes are put together from ready-made parts: the endpoint must cost nex
 from __future__ import annotations
 
 import hashlib
+import json
 import zlib
 from collections.abc import Mapping
 from typing import Any
 
 MODEL = "bench-model"
 FAULTS = ("429", "500", "reset", "truncate")
+SCORED = {"score": 8, "evidence": ["ok"]}
+SIDES = ("task", "process", "autonomy", "closeness", "efficiency", "spark")
+JUDGEMENT = json.dumps(
+    {"summary": "fine", "dimensions": dict.fromkeys(SIDES, SCORED), "overall": SCORED}
+)
+"""What a judge says of everything."""
+
 FILLER = ("and", "so", "it", "is", "said", "once", "more", "here")
 
 JSON_HEAD = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n"
@@ -88,6 +96,12 @@ def called(prompt: str) -> bytes:
     """
     command = prompt.partition("Run: ")[2] or "true"
     return json_answer(200, CALL % (MODEL.encode(), command.encode(), _usage("", 1)))
+
+
+def judged(prompt: str) -> bytes:
+    """Return the response of a judge, whatever it is asked."""
+    text = json.dumps(JUDGEMENT)[1:-1].encode()
+    return json_answer(200, CHAT % (MODEL.encode(), text, _usage(prompt, 100)))
 
 
 def completion(prompts: list[str], tokens: int) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from alarm import Alarm
-from answers import FaultPlan, Streamed, called, completion, json_answer, whole
+from answers import FaultPlan, Streamed, called, completion, json_answer, judged, whole
 from quantiles import spread
 
 MS = 1_000_000
@@ -71,6 +71,8 @@ class Service:
             return [(self.latency_ns, completion(prompts, self.tokens))]
         if "tools" in body and body["messages"][-1]["role"] != "tool":
             return [(self.latency_ns, called(prompt))]
+        if "response_format" in body:
+            return [(self.latency_ns, judged(prompt))]
         if not body.get("stream"):
             return [(self.latency_ns, whole(prompt, self.tokens))]
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))

@@ -79,6 +79,11 @@ class AnswerForm:
         """The JSON Schema, as strict structured outputs take it."""
         return self._model.model_json_schema()
 
+    @cached_property
+    def schema_text(self) -> str:
+        """The same as a prompt shows it."""
+        return json.dumps(self.schema, ensure_ascii=False)
+
     def parsed(self, text: str) -> JudgeAnswer:
         """Return what an answer says.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+import orjson
 from pydantic import JsonValue
 
 from collect.config.evaluation import LoadedEvaluation, ResolvedJudge
@@ -26,7 +27,7 @@ from collect.plan.fingerprint import digest
 from schemas.base import SCHEMA_VERSION
 from schemas.config.evaluation_profile import EvaluationProfile, JudgeRunConfig
 from schemas.config.prices import NANO
-from schemas.redact import redact, redact_json
+from schemas.redact import may_hold_secret, redact, redact_json
 from schemas.run.judgement import JudgeIteration, Judgement, JudgeRunScore
 from schemas.run.result import CheckResult
 
@@ -139,7 +140,7 @@ def iteration_line(
         opinion=None if answer is None else answer.opinion,
         overall_as_said=None if answer is None else answer.overall,
         summary=None if answer is None else redact(cut(answer.summary, MAX_SUMMARY_CHARS)),
-        evidence={} if answer is None else redact_json(_evidence(answer.evidence)),
+        evidence={} if answer is None else _evidence(answer.evidence),
         n_answers=len(replies),
         attempt_count=sum(one.requests for one in asked.exchanges),
         input_tokens=_sum([reply.usage.input_tokens for reply in replies]),
@@ -202,10 +203,12 @@ def _sum(numbers: Sequence[float | None]) -> float | None:
 
 
 def _evidence(found: Mapping[str, Sequence[str]]) -> dict[str, JsonValue]:
-    return {
+    kept: dict[str, JsonValue] = {
         name: [cut(text, MAX_EVIDENCE_CHARS) for text in texts[:MAX_EVIDENCE]]
         for name, texts in found.items()
     }
+    may_hold = may_hold_secret(orjson.dumps(kept).decode())  # a look at all is quick
+    return {name: redact_json(texts) for name, texts in kept.items()} if may_hold else kept
 
 
 def judgement_line(

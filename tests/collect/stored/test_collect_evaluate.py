@@ -1,13 +1,14 @@
 """`collect evaluate`: stored answers judged as the profile says, each question paid for once."""
 
 import json
+import random
 
 import pytest
 
 from collect.judges.answer import DIMENSIONS
 from tests.support.judge_endpoint import judgement
 from tests.support.judged_run import RUBRIC, SUITE, Judged
-from tests.support.kept_run import Kept, collect_log
+from tests.support.kept_run import Kept, begin, collect_log, wait_for
 
 EXPECTED = {
     "hard_expectations": [{"text": "It greets."}],
@@ -342,3 +343,38 @@ def test_a_run_elsewhere_is_found(judged):
     judged.evaluate("--runs", "kept")
 
     assert judged.lines("judgement")
+
+
+def test_killed_twenty_times_no_answer_is_lost_or_asked_for_twice(judged):
+    """At any moment: what was written down stays, and is never asked again."""
+    judged.model.seconds = 0.02
+    judged.profile(
+        judge={"max_concurrency": 4},
+        runs=[{"judge_run_id": "once", "judge_id": "main", "repetitions": 5}],
+    )
+    judged.run(n_cases=40)
+    rng, n_kills, written = random.Random(20), 0, []
+    while n_kills < 20:
+        n_wanted = len(judged.model.questions) + rng.randrange(1, 8)
+        running = begin(judged.project.root, "evaluate", "r", "--evaluation-profile", "strict")
+        wait_for(lambda n=n_wanted: len(judged.model.questions) >= n)
+        running.kill()
+        running.communicate()
+        n_kills += 1
+        kept = whole_lines(judged.dir / "evaluations.jsonl")
+        assert kept[: len(written)] == written
+        written = kept
+
+    judged.evaluate()
+
+    answers = [(one["case_id"], one["iteration"]) for one in judged.lines("judge_iteration")]
+    assert len(answers) == len(set(answers)) == 200
+    assert len(judged.lines("judgement")) == 40
+    assert 200 <= len(judged.model.questions) <= 200 + 4 * n_kills, "but for those on their way"
+    for one in judged.lines("judge_iteration"):
+        (exchange,) = judged.told(one)["exchanges"]
+        assert exchange["answer"] == judgement()
+
+
+def whole_lines(path):
+    return [one for one in path.read_bytes().split(b"\n")[:-1] if one] if path.exists() else []
