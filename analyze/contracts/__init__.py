@@ -11,14 +11,14 @@ from types import MappingProxyType
 
 import duckdb
 
-from analyze.contracts import history, models, steps, trials
+from analyze.contracts import history, judges, models, steps, trials
 from analyze.contracts.base import STARTED_AT, ViewRow
 from schemas.lake import LakeColumn, lake_columns
 
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {
         row.view: row
-        for module in (models, trials, steps, history)
+        for module in (models, trials, judges, steps, history)
         for row in vars(module).values()
         if isinstance(row, type) and issubclass(row, ViewRow) and "view" in vars(row)
     }
@@ -34,6 +34,8 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "stg_case_aliases": ("raw_aliases",),
         "stg_events": ("events", "raw_results"),
         "stg_evaluations": ("evaluations", "raw_evaluations"),
+        "stg_judge_iterations": ("judge_iterations", "raw_judge_iterations"),
+        "stg_judgements": ("judgements", "raw_judgements"),
         "stg_steps": ("raw_steps",),
         "stg_step_texts": ("raw_step_texts",),
         "int_steps": ("steps", "raw_steps"),

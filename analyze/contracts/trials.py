@@ -164,6 +164,7 @@ class RunsRow(ViewRow):
     benchlake_version: str | None = same_column("benchlake_version", "runs")
     n_planned: Count = same_column("n_planned", "runs")
     max_cost_usd: Usd | None = same_column("max_cost_usd", "runs")
+    evaluation_profile_id: str | None = same_column("evaluation_profile_id", "runs")
     judge_hash: str | None = same_column("judge_hash", "runs")
     machine: str | None = same_column("machine", "runs")
     is_imported: bool = same_column("is_imported", "runs")

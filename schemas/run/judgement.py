@@ -118,7 +118,7 @@ class JudgeIteration(JudgedRecord):
     served_model: str | None = Field(description="Model that answered, as the answer says.")
     failure: JudgeFailure | None = Field(description="Why there is no opinion; null: there is one.")
     error_message: str | None = Field(description="What was wrong, in a sentence.")
-    opinion: Opinion | None
+    opinion: Opinion | None = Field(description="Null: the judge failed.")
     overall_as_said: float | None = Field(description="On the rubric's own scale.")
     summary: str | None = Field(description="As the judge wrote it, or its beginning.")
     evidence: JsonText = Field(
@@ -129,7 +129,9 @@ class JudgeIteration(JudgedRecord):
     input_tokens: Tokens | None = Field(description="Of all answers; null: one does not say.")
     output_tokens: Tokens | None = Field(description="Of all answers; null: one does not say.")
     cost_usd: Usd | None = Field(description="Of all answers, in USD; null: one is unknown.")
-    cost_source: CostSource | None
+    cost_source: CostSource | None = Field(
+        description="`provider`: as the server says; `computed` from a price; null: unknown."
+    )
     e2e_ms: Millis | None = Field(description="The judge's time over all answers.")
     artifact_path: str | None = Field(description="Prompts and raw answers: file#offset.")
     benchlake_version: str = Field(description="That asked.")
@@ -157,7 +159,9 @@ class Judgement(JudgedRecord):
         description="Of all questions and of how their answers combine."
     )
     status: Literal["success", "failed"] = Field(description="`failed`: no iteration succeeded.")
-    opinion: Opinion | None = Field(description="Its overall score is the final score.")
+    opinion: Opinion | None = Field(
+        description="Its overall score is the final score; null: no answer could be used."
+    )
     pass_threshold: Score | None = Field(description="On 0-10; null: the profile has none.")
     passed: bool | None = Field(
         description="Overall score at or above it; null: no score, or none."
@@ -167,6 +171,6 @@ class Judgement(JudgedRecord):
     check_scores: DimensionScores = Field(
         description="Means of 10 and 0 of the checks that speak for a dimension."
     )
-    judge_runs: tuple[JudgeRunScore, ...]
+    judge_runs: tuple[JudgeRunScore, ...] = Field(description="What each of them came to.")
     benchlake_version: str = Field(description="That combined them.")
     schema_version: Positive = Field(default=SCHEMA_VERSION, description="Of this line.")

@@ -30,6 +30,8 @@ MODELS = (
 FAILURES = ("timeout", "http_401", "http_429", "http_500", "connection_error", "empty_response")
 RUNS = ("0012", "run-b", "run-c", "other", "old")
 HOUR_MS = 3_600_000
+LOOKS = ("evaluations", "judge_iterations", "judgements")
+"""Tables of one log."""
 
 ALIASES = """
 create or replace table raw_aliases as
@@ -240,5 +242,16 @@ class MadeHistory:
                     {"check_id": "same", "outcome": ("failed", "error")[number]},
                 ],
             )
-            rows = self.rows["evaluations"]
-            rows.append(row_of(look) | {"record_no": len(rows) + 1})
+            self._look("evaluations", look)
+        said = run_rows.opinion(record_no % 11, {"soft-1": "met"}, spark=3)
+        place = {"result_no": record_no, "evaluated_at_ms": at_ms + HOUR_MS}
+        for number, one in enumerate((said, "refusal"), 1):
+            answer = run_rows.judge_iteration(trial, one, iteration=number, **place)
+            self._look("judge_iterations", answer)
+        for profile in ("strict", "kind"):
+            found = run_rows.judgement(trial, said, 5, evaluation_profile_id=profile, **place)
+            self._look("judgements", found)
+
+    def _look(self, table, look) -> None:
+        n_lines = sum(len(self.rows[name]) for name in LOOKS)
+        self.rows[table].append(row_of(look) | {"record_no": n_lines + 1})

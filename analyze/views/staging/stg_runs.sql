@@ -18,6 +18,7 @@ select
     benchlake_version,
     n_planned,
     max_cost_usd,
+    evaluation_profile_id,
     judge_hash,
     machine,
     model_labels,
