@@ -6,8 +6,8 @@ nulls of the declared type. No database file is made: a connection lives in memo
 
 Where the lake has aliases, a case stands under its newest id. That goes by run, since a run that
 asked both ids asked two cases: there neither is renamed. Where it has evaluations, results and
-plans say what the newest one of a trial's record says; `raw_recorded_results` stay as they were
-written.
+plans say what the newest one of a trial's record says, and where judges of the run's own evaluation
+profile decide, what they say as well; `raw_recorded_results` stay as they were written.
 """
 
 from __future__ import annotations
@@ -160,6 +160,8 @@ def fill(
                 sql = source(OF_FILES.get(table, table))
                 if table in EVALUATED_TABLES and live_files(lake, "evaluations", months):
                     sql = _evaluated(table, sql, source)
+                if table == "results" and live_files(lake, "judgements", months):
+                    sql = _judged(sql, source)
             if is_renamed and table in NAMED_TABLES:
                 sql = _with_newest_ids(sql)
             if run_id is not None and table != ALIASES:
@@ -195,6 +197,13 @@ def _evaluated(table: str, sql: str, source: Callable[[str], str]) -> str:
         return read_sql("lake/evaluated_results.sql").format(newest=newest, results=sql)
     results = source("results")
     return read_sql("lake/evaluated_plans.sql").format(newest=newest, results=results, plans=sql)
+
+
+def _judged(sql: str, source: Callable[[str], str]) -> str:
+    """Return a select of results in which the judges of their run have their say."""
+    return read_sql("lake/judged_results.sql").format(
+        runs=source("runs"), judgements=source("judgements"), results=sql
+    )
 
 
 def _read_names(

@@ -212,6 +212,11 @@ class LoadedEvaluation:
         return bool(self.profile.judge_runs)
 
     @property
+    def decides(self) -> bool:
+        """Return whether judges have a say in verdicts: where there is a threshold."""
+        return self.has_judges and self.profile.aggregation.pass_threshold is not None
+
+    @property
     def shown_anchors(self) -> tuple[AnchorReference, ...]:
         """Return the examples that judges are shown."""
         anchors = self.profile.anchors

@@ -62,6 +62,15 @@ class RunInputs:
     agent: RunCommands | None = None
     """The same of agents by configuration."""
     evaluation: LoadedEvaluation | None = None
+
+    def is_scorable(self, case: LoadedCase) -> bool:
+        """Return whether a trial of a case can get a verdict here: by itself, or by a judge.
+
+        Not by a judge alone where one of its checks cannot look.
+        """
+        is_judged = self.evaluation is not None and self.evaluation.decides
+        return case.is_scorable or (is_judged and not case.unevaluable)
+
     """What decides how trials are evaluated; None: deterministic checks alone, without hooks."""
     skip_unevaluable: bool = False
     """What this version cannot do is left out, and nothing is refused for it."""

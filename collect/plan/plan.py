@@ -115,7 +115,7 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             fingerprint_version=FINGERPRINT_VERSION,
             fingerprint_parts=kept_parts(found),
             validator_type=None if case.validator is None else case.validator.type,
-            is_scorable=case.is_scorable,
+            is_scorable=inputs.is_scorable(case),
             expected_tools=case.expected_tools,
             tags=case.tags,
             cluster=case.cluster,
@@ -135,7 +135,7 @@ def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:
     if narrowed.max_trials is not None or narrowed.shard is not None:
         return sizes_of(plan_trials(inputs, "size"))
     repetitions = inputs.profile.execution_policy.run_repetitions
-    scorable = {case.case_id: case.cluster for case in inputs.cases if case.is_scorable}
+    scorable = {case.case_id: case.cluster for case in inputs.cases if inputs.is_scorable(case)}
     size = PlanSize(
         len(inputs.cases) * repetitions,
         len(scorable),

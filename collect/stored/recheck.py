@@ -237,7 +237,8 @@ class StoredChecks:
             self.report.verdicts[VERDICTS[before]] += 1
             return
         verdict: bool | None = None
-        is_scorable = case.is_scorable or (bool(checks) and _is_sound(checks))
+        is_judged = self._inputs.config.judge_hash is not None and not case.unevaluable
+        is_scorable = case.is_scorable or is_judged or (bool(checks) and _is_sound(checks))
         if is_scorable:
             by_checks = not counts or (is_agents(result) and bool(checks))
             verdict = joined(result.objective_pass, checks) if by_checks else False

@@ -345,7 +345,9 @@ class PlannedTrial(Record):
         description="Start of the hash of each thing that can change the output."
     )
     validator_type: str | None = Field(default=None, description="Validator of the case.")
-    is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
+    is_scorable: bool = Field(
+        description="Can get a verdict: a validator that judges, checks, or a judge."
+    )
     expected_tools: tuple[str, ...] = Field(
         default=(), description="Of the validator and the case together."
     )

@@ -35,7 +35,9 @@ class Evaluation(Record):
         default=None, description="Evaluation profile in force; null: none."
     )
     case_hash: Sha256 = Field(description="Of the case that was asked, with the checks of now.")
-    is_scorable: bool = Field(description="Can get a verdict: a validator that judges, or checks.")
+    is_scorable: bool = Field(
+        description="Can get a verdict: a validator that judges, checks, or a judge."
+    )
     passed: bool | None = Field(
         description="The verdict by the checks of now; null: there is none."
     )

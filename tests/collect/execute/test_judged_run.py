@@ -153,6 +153,8 @@ def test_judgements_are_in_the_lake_when_the_run_ends(judged):
     assert kept.lake_table("judge_iterations").num_rows == 3
     (row,) = kept.lake_table("runs").to_pylist()
     assert row["evaluation_profile_id"] == "strict"
+    group = kept.summary()
+    assert (group["n_scorable"], group["coverage"], group["passed_rate"]) == (3, 1.0, 1.0)
 
 
 def test_judges_of_models_elsewhere_are_asked_beside_them(judged):
