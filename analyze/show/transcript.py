@@ -10,7 +10,7 @@ What a judge of another tool said (final score, dimensions, checks) an import ke
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from analyze.render.numbers import duration, moment, usd, whole
 from analyze.render.text import clipped, facts, line_of, lines_of
+from analyze.show.judgements import ShownJudgement, judgement_lines
 from analyze.show.trace_file import NoTrace
 from analyze.show.trial_rows import ShownTrial, TrialText
 from schemas.errors import counted
@@ -169,6 +170,8 @@ class TrialPage:
     trace: Artifact | NoTrace
     validator: Mapping[str, JsonValue] | None
     """As the case has it; None where nobody kept it."""
+    judgements: Sequence[ShownJudgement] = ()
+    """What judges said of it, by evaluation profile."""
 
 
 def transcript_lines(page: TrialPage) -> Iterator[str]:
@@ -305,6 +308,7 @@ def judged_lines(page: TrialPage) -> Iterator[str]:
     yield from _judged(page)
     yield from map(_check, page.trial.checks or ())
     yield from score_lines(page.text.parsed_output)
+    yield from judgement_lines(page.judgements)
 
 
 def _judged(page: TrialPage) -> Iterator[str]:

@@ -26,6 +26,7 @@ from analyze.render.text import clipped
 from analyze.report.sections import ReportContext, Section, query
 from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
 from analyze.report.table import anchors_of
+from analyze.show.judgements import ShownJudgement, read_judgements
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
 from analyze.show.trial_rows import CutText, ShownTrial, TrialText, read_texts, read_trials
@@ -177,6 +178,7 @@ class _Source:
     trials: Mapping[int, ShownTrial]
     texts: Mapping[int, CutText]
     validators: Mapping[str, dict[str, JsonValue] | None]
+    judgements: Mapping[int, Sequence[ShownJudgement]]
 
 
 def transcripts_of(context: ReportContext, flips: Sequence[Flip], budget_bytes: int) -> Transcripts:
@@ -242,6 +244,7 @@ def _source(session: Session, run_id: str, record_nos: Sequence[int], share: int
         trials={trial.record_no: trial for trial in trials if trial.record_no is not None},
         texts=read_texts(session, trials, share // 2 + 1),
         validators=validators_of(run_folder(session, run_id), {trial.case_id for trial in trials}),
+        judgements=read_judgements(session, run_id, record_nos),
     )
 
 
@@ -252,7 +255,9 @@ def _transcript(
     trial = source.trials[one.record_no]
     text = source.texts.get(one.record_no) or CutText(TrialText("", None, None, 0), 0)
     trace = _trace(context.session, trial, max(MIN_TRACE_BYTES, 2 * room))
-    page = TrialPage(trial, text.text, trace, source.validators.get(trial.case_id))
+    validator = source.validators.get(trial.case_id)
+    said = source.judgements.get(one.record_no, ())
+    page = TrialPage(trial, text.text, trace, validator, said)
     shell = Transcript(
         **one.key._asdict(),
         why=one.reason,

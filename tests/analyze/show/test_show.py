@@ -11,7 +11,7 @@ from schemas.run.trace import READ_BYTES, Artifact
 from tests.support import histories
 from tests.support.analyze_cli import call, forked
 from tests.support.kept_run import collect
-from tests.support.run_rows import trace
+from tests.support.run_rows import opinion, trace
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -339,3 +339,27 @@ def test_trials_without_anything_to_judge_by_have_no_count_of_passes(new_run):
     run.write()
 
     assert "0/1" not in show(run, "blank").out + show(run, "blank", "c1").out
+
+
+def test_a_trial_has_what_judges_said_of_it(new_run):
+    run = new_run()
+    made = run.plan("c1")
+    run.result(made, passed=None, raw_output="Hi.")
+    run.judged(made, 1, threshold=5)  # an older word of the same judges
+    said = opinion(8, {"hard-1": "met", "soft-1": "cannot_say"}, spark=3)
+    run.judged(made, said, "refusal", said, threshold=5, soft_score=0.75)
+    run.judged(made, "invalid", evaluation_profile_id="kind")
+    run.write()
+
+    page = call("show", "run-1", "c1", "m1", "--runs", run.runs_dir).out
+    (found,) = json.loads(call("show", "run-1", "c1", "m1", "--runs", run.runs_dir, "--json").out)
+
+    assert "judged by kind: no answer of a judge could be used" in page
+    assert "judged by strict: final score 8 of 10, passed (threshold 5)" in page
+    assert "spark 3; below the threshold: spark" in page
+    assert "expectations  hard-1 met, soft-1 cannot say; soft score 0.75" in page
+    assert "main 1 (judge): 8: ok" in page
+    assert "main 2 (judge): refusal" in page
+    kind, strict = found["judgements"]
+    assert (kind["status"], strict["final_score"]) == ("failed", 8)
+    assert [one["failure"] for one in strict["answers"]] == [None, "refusal", None]

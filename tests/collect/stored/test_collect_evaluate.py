@@ -345,6 +345,7 @@ def test_a_run_elsewhere_is_found(judged):
     assert judged.lines("judgement")
 
 
+@pytest.mark.peers
 def test_killed_twenty_times_no_answer_is_lost_or_asked_for_twice(judged):
     """At any moment: what was written down stays, and is never asked again."""
     judged.model.seconds = 0.02
