@@ -207,8 +207,9 @@ class Pipeline:
         by = JudgedBy(spec.judging, as_served(spec.judging.judges, self._servers), self._budget)
         say = self._screen.note
         async with opened_queue(by, self._log, spec.cases, self._earlier, say) as queue:
-            for place in latest_records(self._log.run_dir, lambda *_: True).values():
-                queue.add(place)
+            for key, place in latest_records(self._log.run_dir, lambda *_: True).items():
+                if self._finished.is_final(*key):  # others are asked again first
+                    queue.add(place)
             local = [judge.judge_id for judge in by.judges if judge.model.is_loopback]
             if local and any(model.runs_alone for model in spec.models):
                 say(f"judge `{local[0]}` is on this machine: it is asked when all trials are made")

@@ -20,8 +20,14 @@ from schemas.run.result import CheckResult, LineError, loose_content_of
 RecordKey = tuple[TrialKey, int]
 """A trial, and which record of it."""
 
-IterationKey = tuple[str, int]
-"""(judge_run_id, iteration)."""
+
+class QuestionKey(NamedTuple):
+    """A question of a judge run."""
+
+    judge_run_id: str
+    iteration: int
+    question_hash: str
+
 
 Line = TypeVar("Line", bound=EvaluationLine)
 
@@ -36,12 +42,16 @@ def _key(row: Mapping[str, Any]) -> RecordKey | None:
     return (str(model_id), str(case_id), repetition), number
 
 
-class StoredAnswer(NamedTuple):
-    """One answer of a judge, or its failure."""
-
-    question_hash: str
-    succeeded: bool
-    offset: int
+def _question_of(row: Mapping[str, Any]) -> QuestionKey | None:
+    """Return what a line is an answer to; None: it is none, or does not say."""
+    if row.get("record_type") != "judge_iteration" or row.get("failure") is not None:
+        return None
+    judge_run_id, question = row.get("judge_run_id"), row.get("question_hash")
+    iteration = row.get("iteration")
+    is_known = isinstance(judge_run_id, str) and isinstance(question, str)
+    if not (is_known and isinstance(iteration, int)):
+        return None
+    return QuestionKey(str(judge_run_id), iteration, str(question))
 
 
 class Earlier:
@@ -54,7 +64,8 @@ class Earlier:
 
     def __init__(self, run_dir: Path, profile_id: str) -> None:
         self._run_dir, self._profile_id = run_dir, profile_id
-        self._answers: dict[RecordKey, dict[IterationKey, StoredAnswer]] = {}
+        self._answers: dict[RecordKey, dict[QuestionKey, int]] = {}
+        """Where the newest success stands; a failure is no answer, and is asked again."""
         self._judgements: dict[RecordKey, int] = {}
         self._checks: dict[RecordKey, int] = {}
         self.spent_usd = 0.0
@@ -81,22 +92,13 @@ class Earlier:
             return
         elif kind == "judgement":
             self._judgements[key] = offset
-        elif kind == "judge_iteration" and isinstance(question := row.get("question_hash"), str):
-            which = str(row.get("judge_run_id")), int(row.get("iteration") or 0)
-            said = StoredAnswer(question, row.get("failure") is None, offset)
-            answers = self._answers.setdefault(key, {})
-            before = answers.get(which)
-            # a failure never takes the place of an answer to the same question
-            if before is None or said.succeeded or before.question_hash != question:
-                answers[which] = said
+        elif (asked := _question_of(row)) is not None:
+            self._answers.setdefault(key, {})[asked] = offset
 
-    def answers(self, key: RecordKey) -> dict[IterationKey, StoredAnswer]:
-        """Return the answers about a record that count."""
-        return self._answers.get(key, {})
-
-    def iteration(self, answer: StoredAnswer) -> JudgeIteration | None:
-        """Return the line of an answer; None: it cannot be read."""
-        return self._at(answer.offset, JudgeIteration)
+    def answer(self, key: RecordKey, asked: QuestionKey) -> JudgeIteration | None:
+        """Return the newest answer to a question about a record; None: there is none."""
+        offset = self._answers.get(key, {}).get(asked)
+        return None if offset is None else self._at(offset, JudgeIteration)
 
     def judgement(self, key: RecordKey) -> Judgement | None:
         """Return the newest judgement of a record; None: there is none."""

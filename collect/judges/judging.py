@@ -19,7 +19,7 @@ from collect.config.resolved import LoadedCase
 from collect.config.runners import RUNNERS
 from collect.console.judging_report import JudgeCounts, JudgingReport
 from collect.judges.asking import Asked
-from collect.judges.earlier import Earlier, IterationKey, RecordKey
+from collect.judges.earlier import Earlier, QuestionKey, RecordKey
 from collect.judges.fence import new_marker
 from collect.judges.judgement import (
     Place,
@@ -157,20 +157,18 @@ class Judging:
         }
         return _Question(prompt, hashes)
 
-    def _standing(self, key: RecordKey, question: _Question) -> dict[IterationKey, JudgeIteration]:
+    def _standing(
+        self, key: RecordKey, question: _Question
+    ) -> dict[tuple[str, int], JudgeIteration]:
         """Return the answers to the question as it stands that need not be asked for again."""
-        found: dict[IterationKey, JudgeIteration] = {}
         if self._force:
-            return found
-        runs = {run.judge_run_id: run for run in self._evaluation.profile.judge_runs}
-        for which, answer in self._earlier.answers(key).items():
-            run = runs.get(which[0])
-            if run is None or which[1] > run.repetitions or not answer.succeeded:
-                continue
-            if answer.question_hash == question.hashes[run.judge_id]:
-                line = self._earlier.iteration(answer)
-                if line is not None:
-                    found[which] = line
+            return {}
+        found = {}
+        for run in self._evaluation.profile.judge_runs:
+            for number in range(1, run.repetitions + 1):
+                asked = QuestionKey(run.judge_run_id, number, question.hashes[run.judge_id])
+                if (line := self._earlier.answer(key, asked)) is not None:
+                    found[run.judge_run_id, number] = line
         return found
 
     async def _ask(

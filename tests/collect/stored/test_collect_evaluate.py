@@ -345,6 +345,41 @@ def test_a_run_elsewhere_is_found(judged):
     assert judged.lines("judgement")
 
 
+def test_a_question_that_had_an_answer_before_another_is_not_paid_again(judged):
+    judged.run()
+    judged.evaluate()
+    judged.profile(judge={"model": "judge-2"})
+    judged.model.says = lambda body, n: judgement(3)
+    judged.evaluate()
+    judged.profile()
+
+    report = judged.report()
+
+    assert (report["judging"]["n_judged"], len(judged.model.questions)) == (1, 2)
+    assert [one["opinion"]["overall"] for one in judged.lines("judgement")] == [8, 3, 8]
+
+
+def test_lines_that_nobody_can_read_are_passed_over(judged):
+    """Torn, of another shape, or of another tool: an answer that is lost is asked again."""
+    judged.run()
+    judged.evaluate()
+    path = judged.dir / "evaluations.jsonl"
+    answer, found = path.read_bytes().splitlines(keepends=True)
+    hostile = [
+        b"\n", b"[1]\n", b"not json\n", answer.replace(b'"iteration":1', b'"iteration":"x"'),
+        answer.replace(b'"repetition":1', b'"repetition":null'),
+        answer.replace(b'"opinion":{', b'"opinion":{"overall":11,"was":{'),
+        found.replace(b'"record_type":"judgement"', b'"record_type":"verdict"'), answer[:-9],
+    ]  # fmt: skip
+    path.write_bytes(b"".join(hostile))
+
+    report = judged.report()
+
+    assert report["judging"]["judges"]["main"]["asked"] == 1
+    assert report["judging"]["verdicts"] == {"passed": 1, "failed": 0}
+    assert path.read_bytes().startswith(b"".join(hostile[:-1])), "nothing is rewritten"
+
+
 @pytest.mark.peers
 def test_killed_twenty_times_no_answer_is_lost_or_asked_for_twice(judged):
     """At any moment: what was written down stays, and is never asked again."""
