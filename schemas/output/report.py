@@ -17,6 +17,7 @@ from schemas.config.project import Thresholds
 from schemas.failures import Cause
 from schemas.output.comparison import Comparison, Difference, ThresholdsUsed, Verdict
 from schemas.output.regressions import OpenShift, Regressions
+from schemas.output.report_judged import JudgedParts
 from schemas.output.report_steps import StepParts
 from schemas.output.summary import RunSummary, WallClock
 from schemas.run.inventory import Host
@@ -350,7 +351,7 @@ class RunReport(Record):
     thresholds: Thresholds = Field(
         description="In force when the run was made: its tiers go by them."
     )
-    judged: None = Field(default=None, description="The place of scores by judges.")
+    judged: JudgedParts | None = Field(default=None, description="Null: no judge was asked.")
     matrix: Matrix
     comparison: Comparison | None = Field(description="With the baseline.")
     flips: tuple[Flip, ...] = Field(description="Worst first; at most as many as fit.")

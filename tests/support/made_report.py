@@ -41,6 +41,7 @@ from schemas.output.report import (
     Transcripts,
     TrialMark,
 )
+from schemas.output.report_judged import JudgeAnswers, JudgedParts, JudgedScore
 from schemas.output.report_steps import LoopCount, StepParts, StopCount, TimeSplit, ToolCount
 from schemas.output.summary import (
     GroupSummary,
@@ -116,6 +117,7 @@ class _Maker:
             latency=self.latency(),
             frontier=tuple(self.frontier(model) for model in size.models),
             failures=self.failures(),
+            judged=self.judged(),
             steps=self.steps(),
             transcripts=self.transcripts(),
             provenance=self.provenance(),
@@ -634,6 +636,45 @@ class _Maker:
             )
             for model in self.size.models
             for kind, cause, n in FAILED
+        )
+
+    def judged(self) -> JudgedParts | None:
+        if not self.size.models:
+            return None
+        return JudgedParts(
+            scores=tuple(
+                JudgedScore(
+                    model_id=model,
+                    evaluation_profile_id=profile,
+                    is_own=profile == "strict",
+                    n_judged=40,
+                    n_failed=2,
+                    n_units=20,
+                    score=6.5,
+                    score_low=5.75,
+                    score_high=7.25,
+                    n_decided=38,
+                    n_passed=19,
+                    soft_score=0.5,
+                )
+                for profile in ("strict", "kind")
+                for model in self.size.models
+            ),
+            judges=(
+                JudgeAnswers(
+                    evaluation_profile_id="strict",
+                    judge_id="main",
+                    n_asked=120,
+                    n_answered=112,
+                    n_refusal=1,
+                    n_invalid=4,
+                    n_truncated=2,
+                    n_no_response=0,
+                    n_judge_down=1,
+                    cost_usd=0.25,
+                    n_cost_known=118,
+                ),
+            ),
         )
 
     def steps(self) -> StepParts | None:

@@ -102,10 +102,10 @@ def sections(page):
 def test_every_section_stands_in_the_order_of_the_report_and_in_the_list_of_sections(page):
     assert sections(page) == [
         "answer", "leaderboard", "comparison", "matrix", "history", "latency", "frontier", "tiers",
-        "failures", "steps", "resources", "transcripts", "provenance", "glossary",
+        "failures", "judged", "steps", "resources", "transcripts", "provenance", "glossary",
     ]  # fmt: skip
     links = [found["href"] for found in page.all("a")]
-    assert [f"#{name}" for name in sections(page)] == links[1:15]
+    assert [f"#{name}" for name in sections(page)] == links[1:16]
 
 
 def test_every_element_is_closed_and_every_id_stands_once(page):
@@ -382,7 +382,7 @@ def test_a_library_that_would_end_its_element_is_refused(text):
 
 def test_a_page_of_a_usual_run_is_small(report):
     transcripts = report.transcripts.model_copy(update={"shown": ()})
-    without = report.model_copy(update={"transcripts": transcripts, "steps": None})
+    without = report.model_copy(update={"transcripts": transcripts, "steps": None, "judged": None})
     assert len(render_html(without, {}).encode()) < 120_000
 
 
