@@ -10,7 +10,7 @@ import orjson
 
 from collect.commands.progress import Progress, say
 from collect.execute.mirror_process import bring_in
-from collect.run_folder.log import RunLog, evaluate_command
+from collect.run_folder.log import RunLog
 from collect.stored.evaluate import EvaluateReport, EvaluateRequest, StoredJudging, to_evaluate
 from schemas.errors import EXIT_INTERRUPTED, Interrupted, printable
 
@@ -40,19 +40,12 @@ def evaluate(request: EvaluateRequest) -> int:
     else:
         sys.stdout.write("\n".join(map(printable, text_of(report))) + "\n")
     if report.exit_code == EXIT_INTERRUPTED:
-        raise Interrupted(again(report), when="")
+        raise Interrupted(report.judging.again(run_dir), when="")
     return report.exit_code
-
-
-def again(report: EvaluateReport) -> str:
-    """Return the command that asks for what is left."""
-    return evaluate_command(Path(report.run_dir), report.judging.evaluation_profile_id)
 
 
 def text_of(report: EvaluateReport) -> list[str]:
     """Return what came of it, for people."""
-    first, *lines = report.judging.lines()
-    lines = [f"run {report.run_id}, {first}", *lines]
-    if not report.judging.is_whole:
-        lines.append(f"`{again(report)}` asks for what is missing")
-    return [*(f"note: {note}" for note in report.notes), *lines]
+    first, *lines = report.judging.lines(Path(report.run_dir))
+    notes = (f"note: {note}" for note in report.notes)
+    return [*notes, f"run {report.run_id}, {first}", *lines]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from schemas.errors import counted
+from schemas.errors import counted, runs_flag
 from schemas.run.judgement import JudgeFailure
 
 
@@ -49,8 +51,8 @@ class JudgingReport:
         """Return whether every trial that left something has a usable judgement."""
         return not (self.n_open or self.n_failed)
 
-    def lines(self) -> list[str]:
-        """Return what came of it, for people."""
+    def lines(self, run_dir: Path) -> list[str]:
+        """Return what came of it, for people, with the command that asks for what is left."""
         counts = {
             "as before": self.n_unchanged,
             "left nothing to judge": self.n_skipped,
@@ -74,4 +76,11 @@ class JudgingReport:
             lines.append(f"judges cost ${self.cost_usd:,.4f}{unknown}")
         if self.stopped is not None:
             lines.append(f"judging stopped: {self.stopped}")
+        if not self.is_whole:
+            lines.append(f"`{self.again(run_dir)}` asks for what is missing")
         return lines
+
+    def again(self, run_dir: Path) -> str:
+        """Return the command that asks judges for what is left of a run."""
+        named = ("--evaluation-profile", self.evaluation_profile_id)
+        return shlex.join(("collect", "evaluate", run_dir.name, *named, *runs_flag(run_dir.parent)))

@@ -58,7 +58,7 @@ def show(
     if groups:
         console.print(_table(groups, names))
     doubts = distrust(groups, limits, config, names)
-    judged = () if report.judging is None else report.judging.lines()
+    judged = () if report.judging is None else report.judging.lines(run_dir)
     said = (
         *report.open_shifts,
         *doubts,

@@ -146,13 +146,6 @@ def check_command(run_dir: Path) -> str:
     return shlex.join(("collect", "check", run_dir.name, *runs_flag(run_dir.parent)))
 
 
-def evaluate_command(run_dir: Path, evaluation_profile: str) -> str:
-    """Return the command that asks judges about a run's trials."""
-    named = ("--evaluation-profile", evaluation_profile)
-    where = runs_flag(run_dir.parent)
-    return shlex.join(("collect", "evaluate", run_dir.name, *named, *where))
-
-
 def is_begun(run_dir: Path) -> bool:
     """Return whether a run was written down whole before it started: its plan comes last."""
     return (run_dir / "plan.jsonl").exists()

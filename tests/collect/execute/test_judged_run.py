@@ -72,6 +72,8 @@ def test_a_judge_that_fails_ends_a_run_with_1_and_costs_no_trial(judged):
 
     assert done.returncode == 1
     assert "2 without a usable answer" in done.stdout
+    again = "`collect evaluate r --evaluation-profile strict` asks for what is missing"
+    assert again in done.stdout
     assert [row["success"] for row in Kept(judged.dir).results()] == [True, True]
 
 
@@ -119,7 +121,7 @@ def test_a_run_goes_on_with_the_judges_that_it_began_with(judged):
 
 @pytest.mark.parametrize("signals", [1, 2])
 def test_what_was_not_judged_at_an_interrupt_is_judged_when_the_run_goes_on(judged, signals):
-    judged.model.seconds = 0.5
+    judged.model.seconds = 0.3
     judged.profile(judge={"max_concurrency": 1})
     for number in range(6):
         judged.project.case(f"c{number}", rubric={"criteria": []})
