@@ -16,6 +16,7 @@ def test_a_name_that_no_module_has_is_refused():
         run_without("", "no_such_module")
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("name", ["analyze", "mirror"])
 def test_a_mirror_that_is_started_by_another_name_than_is_looked_for_is_noticed(monkeypatch, name):
     """One name is of another module, the other of none."""
@@ -24,6 +25,7 @@ def test_a_mirror_that_is_started_by_another_name_than_is_looked_for_is_noticed(
         processes.assert_mirrors_are_found.__wrapped__()
 
 
+@pytest.mark.peers
 def test_a_collector_that_is_started_by_another_name_is_noticed(monkeypatch):
     monkeypatch.setattr(processes, "COLLECTOR", "another")
     with pytest.raises(AssertionError):

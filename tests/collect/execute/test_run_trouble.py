@@ -154,6 +154,7 @@ def test_a_run_that_was_moved_away_from_its_cases_is_refused(project, endpoint):
     assert "the folder of case `one` is not at" in done.stderr
 
 
+@pytest.mark.peers
 def test_an_endpoint_that_swallows_everything_is_given_up(project, tmp_path):
     """Nobody accepts the connection: a time-out before the request was taken."""
     for number in range(8):

@@ -5,6 +5,8 @@ Each over both transports, at the same time: what takes longest is waited for on
 
 import asyncio
 
+import pytest
+
 from collect.providers.anthropic_messages import AnthropicMessages
 from collect.providers.base import Reply, Request
 from collect.providers.claude_code.proxy import Proxy, with_the_wire
@@ -14,6 +16,8 @@ from collect.providers.openrouter import OpenRouter
 from tests.collect.http_client.test_wire_faults import ENDED_BY_THE_CLOCK, FAULTS
 from tests.end_to_end.test_faults import LastWire
 from tests.support.wire_model import HTTPX, model
+
+pytestmark = pytest.mark.peers
 
 TRANSPORTS = {"ours": {}, "httpx": HTTPX}
 

@@ -579,6 +579,7 @@ for step in range(1, 1_000):
 """Compacts copies of a lake, each killed one change of the disk later, until one runs through."""
 
 
+@pytest.mark.peers
 def test_killed_before_any_change_of_the_disk_it_is_completed_or_taken_back(lake, tmp_path):
     for run_id in ("a", "b-000001"):
         seal(lake, run_id, batches=2)
