@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
-from budgets import HEADINGS, Budget, judge, table
+from budgets import Budget, judge, show
 from calibration import between, calibrate
 from measured import COMMAND, LATENCY_MS, RUN_ID, environment
 from project import write_project
@@ -192,22 +191,11 @@ def main() -> None:
     judged = [
         judge(budget, [figure(one) for one in rounds], calibration) for budget, figure in ROWS
     ]
-    missed = sum(one.verdict == "MISSED" for one in judged)
     wrong = sum(one.wrong for one in rounds)
-    if options.json:
-        facts = {
-            "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": load},
-            "calibration": asdict(calibration),
-            "rows": [one.as_json() for one in judged],
-            "rounds": [asdict(one) for one in rounds],
-        }
-        print(json.dumps(facts, indent=1))
-    else:
-        print(f"load at the start {load[0]:.2f}; {calibration.text()}", end="\n\n")
-        peaks = ", ".join(f"{one.peak_mb:.0f}" for one in rounds)
-        print(f"{CASES * MANY:,} judgements: peak memory {peaks} MB", end="\n\n")
-        print(table(HEADINGS, [one.cells() for one in judged]), end="\n\n")
-        print(f"{missed} of {len(judged)} musts missed, {wrong} trials wrong")
+    peaks = ", ".join(f"{one.peak_mb:.0f}" for one in rounds)
+    told = f"{CASES * MANY:,} judgements: peak memory {peaks} MB; {wrong} trials wrong"
+    details = told, {"rounds": [asdict(one) for one in rounds]}
+    missed = show(judged, calibration, load, details, as_json=options.json)
     sys.exit(bool(missed or wrong))
 
 

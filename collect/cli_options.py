@@ -102,7 +102,9 @@ LabelOption = Annotated[
 ]
 MaxCostOption = Annotated[
     float | None,
-    typer.Option("--max-cost", metavar="USD", min=0, max=1e6, help="Begin no trial beyond it."),
+    typer.Option(
+        "--max-cost", metavar="USD", min=0, max=1e6, help="Begin nothing that could go beyond it."
+    ),
 ]
 AssumePriceOption = Annotated[
     str | None,

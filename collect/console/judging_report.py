@@ -17,6 +17,8 @@ class JudgeCounts:
     asked: int = 0
     succeeded: int = 0
     failures: dict[JudgeFailure, int] = field(default_factory=dict)
+    last_problem: str | None = None
+    """What was wrong with the last answer that could not be used."""
 
 
 @dataclass
@@ -70,6 +72,8 @@ class JudgingReport:
             failures = "".join(f", {n:,} {what}" for what, n in sorted(one.failures.items()))
             asked = counted(one.asked, "question")
             lines.append(f"judge {name}: {asked}, {one.succeeded:,} answered{failures}")
+            if one.last_problem is not None:
+                lines.append(f"  the last that could not be used: {one.last_problem}")
         if any(one.asked for one in self.judges.values()):
             n = self.n_without_cost
             unknown = f", and {counted(n, 'answer')} of unknown cost" if n else ""

@@ -202,6 +202,7 @@ class Judging:
             counts.succeeded += 1
         else:
             counts.failures[asked.failure] = counts.failures.get(asked.failure, 0) + 1
+            counts.last_problem = line.error_message
         self.report.cost_usd += line.cost_usd or 0.0
         self.report.n_without_cost += line.cost_usd is None
 
