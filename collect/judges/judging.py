@@ -34,6 +34,7 @@ from collect.judges.prompt import JudgedTrial, JudgePrompt, form_of, system_prom
 from collect.run_folder.log import RunLog
 from collect.run_folder.stored_trial import StoredTrial
 from schemas.config.evaluation_profile import JudgeRunConfig
+from schemas.errors import CollectError
 from schemas.failures import known_failure
 from schemas.run.judgement import JudgeIteration, Judgement
 from schemas.run.result import CheckResult, Result
@@ -180,18 +181,22 @@ class Judging:
             return None
         judge = self._judges[run.judge_id]
         told = told_of(place, run, number, asked)
-        path = self._log.append_artifact(judge_file(judge), artifact_frame(told))
-        line = iteration_line(
-            place,
-            run,
-            number,
-            judge,
-            asked,
-            question=question.hashes[run.judge_id],
-            artifact_path=path,
-            at_ms=now_ms(),
-        )
-        self._log.append_evaluation(line)
+        try:
+            path = self._log.append_artifact(judge_file(judge), artifact_frame(told))
+            line = iteration_line(
+                place,
+                run,
+                number,
+                judge,
+                asked,
+                question=question.hashes[run.judge_id],
+                artifact_path=path,
+                at_ms=now_ms(),
+            )
+            self._log.append_evaluation(line)
+        except CollectError as exc:  # what cannot be written down is not paid for
+            self._panel.stop(str(exc))
+            raise
         self._count(judge, asked, line)
         return line
 

@@ -1,7 +1,10 @@
 """`collect evaluate`: stored answers judged as the profile says, each question paid for once."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -377,6 +380,30 @@ def test_lines_that_nobody_can_read_are_passed_over(judged):
     assert report["judging"]["judges"]["main"]["asked"] == 1
     assert report["judging"]["verdicts"] == {"passed": 1, "failed": 0}
     assert path.read_bytes().startswith(b"".join(hostile[:-1])), "nothing is rewritten"
+
+
+def test_on_a_full_disk_no_more_is_asked_than_is_on_its_way(judged):
+    """A file may grow to 4 KB here, which an answer or two fill."""
+    judged.model.seconds = 0.05
+    judged.run(n_cases=24)
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); "
+    limited += "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limited += "sys.argv[0] = 'collect'; from collect.cli import main; main()"
+    words = ["evaluate", "r", "--evaluation-profile", "strict"]
+
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", limited, *words],
+        cwd=judged.project.root, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "error: " in done.stderr
+    assert "Traceback" not in done.stderr
+    n_asked, n_kept = len(judged.model.questions), len(judged.lines("judge_iteration"))
+    assert 0 < n_kept < 12
+    assert n_asked <= n_kept + 4, "as many as are asked at once, and none after them"
+    assert judged.report()["judging"]["judges"]["main"]["asked"] == 24 - n_kept
 
 
 @pytest.mark.peers
