@@ -195,6 +195,8 @@ def evaluate(
     case: options.CaseOption = None,
     model: options.ModelOption = None,
     force: Annotated[bool, typer.Option("--force", help="Ask again what has an answer.")] = False,
+    against: options.AgainstOption = None,
+    against_model: options.AgainstModelOption = None,
     max_cost: options.MaxCostOption = None,
     assume_price: options.AssumePriceOption = None,
     json: options.JsonOption = False,
@@ -210,7 +212,7 @@ def evaluate(
     """
     spare_output()
     from collect.commands.evaluate import evaluate as ask_judges
-    from collect.stored.evaluate import EvaluateRequest
+    from collect.stored.inputs import EvaluateRequest
 
     request = EvaluateRequest(
         runs_dir=runs,
@@ -223,6 +225,8 @@ def evaluate(
         as_json=json,
         max_cost_usd=max_cost,
         assume_price=assume_price,
+        against=against,
+        against_model=against_model,
     )
     raise typer.Exit(ask_judges(request))
 

@@ -76,6 +76,22 @@ JudgesOption = Annotated[
         help="Whose judges are asked. Default: the run's own.",
     ),
 ]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="RUN",
+        help="Compare with the trials of this run, in place of scores.",
+    ),
+]
+AgainstModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--against-model",
+        metavar="ID",
+        help="Model of that run. Default: the one of the same name, or the only one.",
+    ),
+]
 KeepWorkspacesOption = Annotated[
     Literal["all", "failed", "none"] | None,
     typer.Option(

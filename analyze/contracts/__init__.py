@@ -36,6 +36,8 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "stg_evaluations": ("evaluations", "raw_evaluations"),
         "stg_judge_iterations": ("judge_iterations", "raw_judge_iterations"),
         "stg_judgements": ("judgements", "raw_judgements"),
+        "stg_pair_iterations": ("pair_iterations", "raw_pair_iterations"),
+        "stg_preferences": ("preferences", "raw_preferences"),
         "stg_steps": ("raw_steps",),
         "stg_step_texts": ("raw_step_texts",),
         "int_steps": ("steps", "raw_steps"),

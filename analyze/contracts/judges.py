@@ -1,4 +1,7 @@
-"""Rows of the views about judges: what one answered, and what all of a profile come to."""
+"""Rows of the views about judges: what one answered, and what all of a profile come to.
+
+Of one trial these are scores; of two trials held against each other, which is preferred.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from schemas.run.judgement import (
     Score,
     Verdict,
 )
+from schemas.run.preference import PairIteration, PairRunOutcome, Preference
 
 SCORES: Columns = {
     "verdicts": (
@@ -74,5 +78,50 @@ JudgeIterationsRow = view_row(
     is_current=(
         bool,
         "The newest of its judge run and iteration on the record that counts.",
+    ),
+)
+
+OTHER = "other_run_id other_model_id other_record_no"
+"""Columns that say which trial a trial is held against."""
+
+PreferencesRow = view_row(
+    "preferences",
+    "run_id, evaluation_no",
+    f"""
+    {TRIAL_KEY} evaluation_no evaluated_at_ms evaluated_at evaluation_profile_id {OTHER}
+    evaluation_fingerprint status outcome is_identical n_comparisons n_flips_to_first
+    n_flips_to_second answer_chars other_answer_chars judge_runs is_current benchlake_version
+    """,
+    EVALUATION,
+    TRIAL,
+    raw_columns("preferences", Preference, EvaluationColumns),
+    record_no=(Positive, "Line of results.jsonl that is held against another trial."),
+    other_record_no=(Positive, "Line of results.jsonl of the other run."),
+    judge_runs=(tuple[PairRunOutcome, ...], "What each judge run of the profile came to."),
+    is_current=(
+        bool,
+        "The newest of its profile on the record that counts, against one model of one run.",
+    ),
+)
+
+PairIterationsRow = view_row(
+    "pair_iterations",
+    "run_id, evaluation_no",
+    f"""
+    {TRIAL_KEY} evaluation_no evaluated_at_ms evaluated_at evaluation_profile_id {OTHER}
+    judge_run_id judge_id iteration pair_order question_hash requested_model served_model failure
+    error_message preferred summary evidence n_answers attempt_count input_tokens output_tokens
+    cost_usd cost_nano_usd cost_source e2e_ms artifact_path is_current benchlake_version
+    """,
+    EVALUATION,
+    TRIAL,
+    raw_columns("pair_iterations", PairIteration, EvaluationColumns),
+    record_no=(Positive, "Line of results.jsonl that is held against another trial."),
+    other_record_no=(Positive, "Line of results.jsonl of the other run."),
+    evidence=(str | None, "Of what the judge prefers, as JSON text."),
+    cost_nano_usd=(Count | None, "cost_usd in whole nano-dollars (USD / 10^9); null: unknown."),
+    is_current=(
+        bool,
+        "The newest of its judge run, iteration and order, against one model of one run.",
     ),
 )

@@ -42,7 +42,7 @@ TABLE = "case_names"
 NAMED_TABLES = frozenset(
     {
         *("results", RECORDED, "outputs", "plans", "steps", "step_texts"),
-        *("evaluations", "judge_iterations", "judgements"),
+        *("evaluations", "judge_iterations", "judgements", "pair_iterations", "preferences"),
     }
 )
 """Raw tables that name cases."""

@@ -38,6 +38,10 @@ RAW_GRAINS = {
     "about one record of a trial.",
     "judgements": "One row per judgement in evaluations.jsonl: what all judges of a profile came "
     "to on one record of a trial.",
+    "pair_iterations": "One row per pair_iteration in evaluations.jsonl: one judge asked once "
+    "which of two trials is better, in one order.",
+    "preferences": "One row per preference in evaluations.jsonl: what all judges of a profile came "
+    "to on two trials of one case.",
     "steps": "One row per step of a record of a trial with tools, or of an agent's, as its trace "
     "has it.",
     "step_texts": "One row per step that has a text.",

@@ -11,7 +11,8 @@ import orjson
 from collect.commands.progress import Progress, say
 from collect.execute.mirror_process import bring_in
 from collect.run_folder.log import RunLog
-from collect.stored.evaluate import EvaluateReport, EvaluateRequest, StoredJudging, to_evaluate
+from collect.stored.evaluate import EvaluateReport, StoredJudging, to_evaluate
+from collect.stored.inputs import EvaluateRequest
 from schemas.errors import EXIT_INTERRUPTED, Interrupted, printable
 
 

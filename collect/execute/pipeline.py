@@ -49,10 +49,12 @@ from schemas.run.result import CheckResult, Event, Result
 from schemas.run.trace import artifact_frame, now_ms
 
 if TYPE_CHECKING:
+    from collect.console.judging_report import JudgingReport
     from collect.hooks.artifact import HookSubject
     from collect.hooks.hooks import Hooks as PythonHooks
     from collect.judges.queue import JudgingQueue
     from collect.local.servers import Servers
+    from collect.run_folder.latest_records import LinePlace
 
 Done = TypeVar("Done")
 
@@ -98,7 +100,7 @@ class Pipeline:
         kinds = dict.fromkeys(case.runner_type for case in spec.cases.values())
         warms_up = next((kind for kind in kinds if RUNNERS[kind].warms_up), "")
         around = Around(tags_of(spec.models), log.write_text, self._event, warms_up)
-        self._judging: JudgingQueue | None = None
+        self._judging: JudgingQueue[LinePlace, JudgingReport] | None = None
         self._earlier = earlier_of(spec.judging, log.run_dir)
         spent_usd = finished.spent_usd + (self._earlier.spent_usd if self._earlier else 0.0)
         self._budget = Budget(spec.max_cost_usd, spec.models, spent_usd)
@@ -192,7 +194,7 @@ class Pipeline:
                 self._screen.note(f"`{resume_command(self._log.run_dir)} --max-cost USD` raises it")
 
     @asynccontextmanager
-    async def _judges(self) -> AsyncIterator[JudgingQueue | None]:
+    async def _judges(self) -> AsyncIterator[JudgingQueue[LinePlace, JudgingReport] | None]:
         """Give what judges the run's trials, with those that are there already; None: nobody does.
 
         A judge on this machine is asked once no model on it is: their times mean something only
@@ -202,11 +204,11 @@ class Pipeline:
         if spec.judging is None or self._earlier is None:
             yield None
             return
-        from collect.judges.queue import JudgedBy, opened_queue  # noqa: PLC0415 - few runs do
+        from collect.judges.queue import JudgedBy, opened_judging  # noqa: PLC0415 - few runs do
 
         by = JudgedBy(spec.judging, as_served(spec.judging.judges, self._servers), self._budget)
         say = self._screen.note
-        async with opened_queue(by, self._log, spec.cases, self._earlier, say) as queue:
+        async with opened_judging(by, self._log, spec.cases, self._earlier, say) as queue:
             for key, place in latest_records(self._log.run_dir, lambda *_: True).items():
                 if self._finished.is_final(*key):  # others are asked again first
                     queue.add(place)

@@ -62,17 +62,17 @@ class AnswerForm:
         # as floats, so that a scale that was stored and read is shown as it was
         least, most = float(self.scale.min), float(self.scale.max)
         bounds = Field(ge=least, le=most, allow_inf_nan=False)
-        scored = _record("Scored", {"score": Annotated[float, bounds], "evidence": Texts})
-        verdict = _record("Verdict", {"verdict": ExpectationVerdict, "evidence": Texts})
+        scored = answer_record("Scored", {"score": Annotated[float, bounds], "evidence": Texts})
+        verdict = answer_record("Verdict", {"verdict": ExpectationVerdict, "evidence": Texts})
         parts: dict[str, Any] = {
-            "summary": Annotated[str, AfterValidator(_said_something)],
-            "dimensions": _record("Dimensions", dict.fromkeys(DIMENSIONS, scored)),
+            "summary": Said,
+            "dimensions": answer_record("Dimensions", dict.fromkeys(DIMENSIONS, scored)),
             "overall": scored,
         }
         if self.expectations:
             named = dict.fromkeys(self.expectations, verdict)
-            parts["expectations"] = _record("Expectations", named)
-        return _record("Judgement", parts)
+            parts["expectations"] = answer_record("Expectations", named)
+        return answer_record("Judgement", parts)
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -90,15 +90,7 @@ class AnswerForm:
         Raises:
             InvalidAnswer: it holds no JSON object, or the last one does not fit; what is wrong.
         """
-        reading = read_last_object(text)
-        if reading.problem is not None:
-            what = f"it holds no JSON object that can be read: {reading.problem}"
-            raise InvalidAnswer(what)
-        try:
-            self._model.model_validate_json(json.dumps(reading.value), strict=True)
-        except ValidationError as exc:
-            raise InvalidAnswer(_faults(exc)) from exc
-        return self._said(reading.value)
+        return self._said(read_answer(text, self._model))
 
     def _said(self, value: Any) -> JudgeAnswer:
         """Return what a JSON value says that fits."""
@@ -129,6 +121,23 @@ MAX_QUOTES = 3
 Texts = Annotated[tuple[str, ...], Field(json_schema_extra={"maxItems": MAX_QUOTES})]
 
 
+def read_answer(text: str, model: type[BaseModel]) -> Any:
+    """Return the last JSON object of an answer, which fits a model.
+
+    Raises:
+        InvalidAnswer: it holds none, or the last one does not fit; what is wrong.
+    """
+    reading = read_last_object(text)
+    if reading.problem is not None:
+        what = f"it holds no JSON object that can be read: {reading.problem}"
+        raise InvalidAnswer(what)
+    try:
+        model.model_validate_json(json.dumps(reading.value), strict=True)
+    except ValidationError as exc:
+        raise InvalidAnswer(_faults(exc)) from exc
+    return reading.value
+
+
 def _said_something(text: str) -> str:
     """Refuse an empty text; in the schema, not every API takes a shortest length."""
     if not text.strip():
@@ -137,7 +146,10 @@ def _said_something(text: str) -> str:
     return text
 
 
-def _record(name: str, parts: Mapping[str, Any]) -> type[BaseModel]:
+Said = Annotated[str, AfterValidator(_said_something)]
+
+
+def answer_record(name: str, parts: Mapping[str, Any]) -> type[BaseModel]:
     """Return a record whose every field is required, and that has no other."""
     fields: dict[str, Any] = {field: (kind, ...) for field, kind in parts.items()}
     return create_model(name, __base__=Record, **fields)

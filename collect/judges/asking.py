@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from collect.config.evaluation import ResolvedJudge
 from collect.config.resolved import WireMessage
-from collect.judges.answer import AnswerForm, InvalidAnswer, JudgeAnswer
+from collect.judges.answer import InvalidAnswer
 from collect.limits import Slot, Stopped, with_retries
 from collect.plan.estimate import most_of_request
 from collect.providers.base import Provider, Reply, Request
@@ -30,6 +30,25 @@ REPAIR = (
     "Your answer does not fit: {}.\nAnswer again with one JSON object of the schema, and nothing "
     "else. Your scores are yours: only the form is wrong."
 )
+
+
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
+
+
+class Form(Protocol[Answer_co]):
+    """What an answer has to look like."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema, as strict structured outputs take it."""
+
+    def parsed(self, text: str) -> Answer_co:
+        """Return what an answer says.
+
+        Raises:
+            InvalidAnswer: it does not fit.
+        """
 
 
 class Purse(Protocol):
@@ -57,11 +76,11 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Generic[Answer]):
     """What came of it."""
 
     exchanges: tuple[Exchange, ...]
-    answer: JudgeAnswer | None
+    answer: Answer | None
     failure: JudgeFailure | None
     """Of the last exchange; None where there is an answer."""
 
@@ -76,7 +95,9 @@ class Asker:
     """Pays for it."""
 
 
-async def ask(asker: Asker, request: Request, form: AnswerForm, slot: Slot) -> Asked | None:
+async def ask(
+    asker: Asker, request: Request, form: Form[Answer], slot: Slot
+) -> Asked[Answer] | None:
     """Ask a judge until its answer fits, or asking is of no use.
 
     Args:
@@ -92,7 +113,7 @@ async def ask(asker: Asker, request: Request, form: AnswerForm, slot: Slot) -> A
         Stopped: nobody is to be asked any more, and nobody was.
     """
     exchanges: list[Exchange] = []
-    answer: JudgeAnswer | None = None
+    answer: Answer | None = None
     failure: JudgeFailure | None = None
     while True:
         try:
@@ -150,8 +171,8 @@ def cost_of(reply: Reply, judge: ResolvedJudge) -> int | None:
 
 
 def _read(
-    reply: Reply, form: AnswerForm
-) -> tuple[JudgeAnswer | None, JudgeFailure | None, str | None]:
+    reply: Reply, form: Form[Answer]
+) -> tuple[Answer | None, JudgeFailure | None, str | None]:
     """Return the answer, or why there is none, and a sentence of it."""
     if reply.finish_reason in REFUSED:
         return None, "refusal", f"the judge refused: {reply.finish_reason}"

@@ -13,12 +13,23 @@ from typing import Any, NamedTuple, TypeVar
 from collect.run_folder.latest_records import TrialKey
 from schemas.io.own_files import open_own_file
 from schemas.run.evaluation import Evaluation, EvaluationLine, parse_evaluation
-from schemas.run.judgement import JudgeIteration, Judgement
 from schemas.run.layout import EVALUATIONS
 from schemas.run.result import CheckResult, LineError, loose_content_of
 
 RecordKey = tuple[TrialKey, int]
 """A trial, and which record of it."""
+
+PairKey = tuple[TrialKey, int, str, str, int]
+"""The same, and what it is held against: run_id, model_id and record of the other trial."""
+
+
+ASKED = frozenset({"judge_iteration", "pair_iteration"})
+"""Lines of judges that were asked."""
+
+CONCLUDED = frozenset({"judgement", "preference"})
+"""Lines of what their answers come to."""
+
+OF_PAIRS = frozenset({"pair_iteration", "preference"})
 
 
 class QuestionKey(NamedTuple):
@@ -42,9 +53,17 @@ def _key(row: Mapping[str, Any]) -> RecordKey | None:
     return (str(model_id), str(case_id), repetition), number
 
 
+def _pair_key(key: RecordKey, row: Mapping[str, Any]) -> PairKey | None:
+    """Return which two records a line is about; None: it does not say."""
+    run_id, model_id = row.get("other_run_id"), row.get("other_model_id")
+    number = row.get("other_result_no")
+    is_key = isinstance(run_id, str) and isinstance(model_id, str) and isinstance(number, int)
+    return (*key, str(run_id), str(model_id), int(number or 0)) if is_key else None
+
+
 def _question_of(row: Mapping[str, Any]) -> QuestionKey | None:
     """Return what a line is an answer to; None: it is none, or does not say."""
-    if row.get("record_type") != "judge_iteration" or row.get("failure") is not None:
+    if row.get("record_type") not in ASKED or row.get("failure") is not None:
         return None
     judge_run_id, question = row.get("judge_run_id"), row.get("question_hash")
     iteration = row.get("iteration")
@@ -64,9 +83,9 @@ class Earlier:
 
     def __init__(self, run_dir: Path, profile_id: str) -> None:
         self._run_dir, self._profile_id = run_dir, profile_id
-        self._answers: dict[RecordKey, dict[QuestionKey, int]] = {}
+        self._answers: dict[RecordKey | PairKey, dict[QuestionKey, int]] = {}
         """Where the newest success stands; a failure is no answer, and is asked again."""
-        self._judgements: dict[RecordKey, int] = {}
+        self._conclusions: dict[RecordKey | PairKey, int] = {}
         self._checks: dict[RecordKey, int] = {}
         self.spent_usd = 0.0
         """On judges of this run, by any profile."""
@@ -82,28 +101,29 @@ class Earlier:
         if (row := loose_content_of(line)) is None:
             return
         kind, cost = row.get("record_type"), row.get("cost_usd")
-        if kind == "judge_iteration" and isinstance(cost, int | float):
+        if kind in ASKED and isinstance(cost, int | float):
             self.spent_usd += cost
         if (key := _key(row)) is None:
             return
         if kind == "evaluation":
             self._checks[key] = offset
-        elif row.get("evaluation_profile_id") != self._profile_id:
-            return
-        elif kind == "judgement":
-            self._judgements[key] = offset
-        elif (asked := _question_of(row)) is not None:
-            self._answers.setdefault(key, {})[asked] = offset
+        elif row.get("evaluation_profile_id") == self._profile_id:
+            about = _pair_key(key, row) if kind in OF_PAIRS else key
+            asked = _question_of(row)
+            if about is not None and kind in CONCLUDED:
+                self._conclusions[about] = offset
+            elif about is not None and asked is not None:
+                self._answers.setdefault(about, {})[asked] = offset
 
-    def answer(self, key: RecordKey, asked: QuestionKey) -> JudgeIteration | None:
-        """Return the newest answer to a question about a record; None: there is none."""
+    def answer(self, key: RecordKey | PairKey, asked: QuestionKey, kind: type[Line]) -> Line | None:
+        """Return the newest answer to a question about a record, or two; None: there is none."""
         offset = self._answers.get(key, {}).get(asked)
-        return None if offset is None else self._at(offset, JudgeIteration)
+        return None if offset is None else self._at(offset, kind)
 
-    def judgement(self, key: RecordKey) -> Judgement | None:
-        """Return the newest judgement of a record; None: there is none."""
-        offset = self._judgements.get(key)
-        return None if offset is None else self._at(offset, Judgement)
+    def conclusion(self, key: RecordKey | PairKey, kind: type[Line]) -> Line | None:
+        """Return what the answers came to when somebody last looked; None: nobody did."""
+        offset = self._conclusions.get(key)
+        return None if offset is None else self._at(offset, kind)
 
     def checks(self, key: RecordKey) -> tuple[CheckResult, ...] | None:
         """Return what the newest look at a record found; None: there was none."""

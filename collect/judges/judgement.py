@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from pydantic import JsonValue
@@ -20,7 +20,8 @@ from collect.judges.aggregation import (
     soft_score,
     threshold_of,
 )
-from collect.judges.asking import Asked, cost_of
+from collect.judges.answer import JudgeAnswer
+from collect.judges.asking import Answer, Asked, cost_of
 from collect.judges.fence import cut
 from collect.judges.prompt import system_prompt_of
 from collect.plan.fingerprint import digest
@@ -53,6 +54,11 @@ class Place:
     result_no: int
     evaluation_profile_id: str
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return it as fields of a line."""
+        return asdict(self)
+
 
 def question_hash(judge: ResolvedJudge, system: str, prompt: str) -> str:
     """Return what tells one question to a judge from another.
@@ -77,7 +83,7 @@ def judge_hash(evaluation: LoadedEvaluation) -> str | None:
         "judges": [{**_judge_facts(one), "judge_id": one.judge_id} for one in evaluation.judges],
         "system": system_prompt_of(evaluation),
         "anchors": [one.model_dump(mode="json") for one in evaluation.shown_anchors],
-        **_combining(profile),
+        **combining(profile),
     })  # fmt: skip
 
 
@@ -92,28 +98,63 @@ def _judge_facts(judge: ResolvedJudge) -> dict[str, JsonValue]:
     }
 
 
-def _combining(profile: EvaluationProfile) -> dict[str, JsonValue]:
+def combining(profile: EvaluationProfile) -> dict[str, JsonValue]:
+    """Return how the answers of a profile combine."""
     return {
         "aggregation": profile.aggregation.model_dump(mode="json"),
         "judge_runs": [run.model_dump(mode="json") for run in profile.judge_runs],
     }
 
 
-def iteration_line(
-    place: Place,
+def iteration_line(asked: Asked[JudgeAnswer], fields: Mapping[str, Any]) -> JudgeIteration:
+    """Return the line of one judge that was asked once.
+
+    Args:
+        asked: what came of it.
+        fields: of the place, and of `asked_fields`.
+    """
+    answer = asked.answer
+    return JudgeIteration(
+        **fields,
+        opinion=None if answer is None else answer.opinion,
+        overall_as_said=None if answer is None else answer.overall,
+        **said_fields(answer),
+    )
+
+
+class SaidMore(Protocol):
+    """What answers of all forms have."""
+
+    @property
+    def summary(self) -> str:
+        """As the judge wrote it."""
+
+    @property
+    def evidence(self) -> Mapping[str, tuple[str, ...]]:
+        """Texts by what they speak for."""
+
+
+def said_fields(answer: SaidMore | None) -> dict[str, Any]:
+    """Return what a line keeps of the words of an answer."""
+    return {
+        "summary": None if answer is None else redact(cut(answer.summary, MAX_SUMMARY_CHARS)),
+        "evidence": {} if answer is None else _evidence(answer.evidence),
+    }
+
+
+def asked_fields(
     run: JudgeRunConfig,
     iteration: int,
     judge: ResolvedJudge,
-    asked: Asked,
+    asked: Asked[Answer],
     *,
     question: str,
     artifact_path: str | None,
     at_ms: int,
-) -> JudgeIteration:
-    """Return the line of one judge that was asked once.
+) -> dict[str, Any]:
+    """Return what a line says of one judge that was asked once, whatever it was asked.
 
     Args:
-        place: what was judged.
         run: of the profile.
         iteration: of the run, from 1.
         judge: who was asked.
@@ -123,34 +164,29 @@ def iteration_line(
         at_ms: wall clock, when the last answer had come.
     """
     replies = [one.reply for one in asked.exchanges]
-    last, answer = asked.exchanges[-1], asked.answer
+    last = asked.exchanges[-1]
     cost = _sum([cost_of(reply, judge) for reply in replies])
     is_billed = all(reply.cost_usd is not None for reply in replies)
-    return JudgeIteration(
-        **_fields(place),
-        evaluated_at_ms=at_ms,
-        judge_run_id=run.judge_run_id,
-        judge_id=run.judge_id,
-        iteration=iteration,
-        question_hash=question,
-        requested_model=judge.model.model,
-        served_model=last.reply.served_model,
-        failure=asked.failure,
-        error_message=None if last.problem is None else redact(last.problem),
-        opinion=None if answer is None else answer.opinion,
-        overall_as_said=None if answer is None else answer.overall,
-        summary=None if answer is None else redact(cut(answer.summary, MAX_SUMMARY_CHARS)),
-        evidence={} if answer is None else _evidence(answer.evidence),
-        n_answers=len(replies),
-        attempt_count=sum(one.requests for one in asked.exchanges),
-        input_tokens=_sum([reply.usage.input_tokens for reply in replies]),
-        output_tokens=_sum([reply.usage.output_tokens for reply in replies]),
-        cost_usd=None if cost is None else cost / NANO,
-        cost_source=None if cost is None else "provider" if is_billed else "computed",
-        e2e_ms=_sum([reply.e2e_ms for reply in replies]),
-        artifact_path=artifact_path,
-        benchlake_version=VERSION,
-    )
+    return {
+        "evaluated_at_ms": at_ms,
+        "judge_run_id": run.judge_run_id,
+        "judge_id": run.judge_id,
+        "iteration": iteration,
+        "question_hash": question,
+        "requested_model": judge.model.model,
+        "served_model": last.reply.served_model,
+        "failure": asked.failure,
+        "error_message": None if last.problem is None else redact(last.problem),
+        "n_answers": len(replies),
+        "attempt_count": sum(one.requests for one in asked.exchanges),
+        "input_tokens": _sum([reply.usage.input_tokens for reply in replies]),
+        "output_tokens": _sum([reply.usage.output_tokens for reply in replies]),
+        "cost_usd": None if cost is None else cost / NANO,
+        "cost_source": None if cost is None else "provider" if is_billed else "computed",
+        "e2e_ms": _sum([reply.e2e_ms for reply in replies]),
+        "artifact_path": artifact_path,
+        "benchlake_version": VERSION,
+    }
 
 
 def judge_file(judge: ResolvedJudge) -> str:
@@ -158,7 +194,7 @@ def judge_file(judge: ResolvedJudge) -> str:
     return f"judge.{judge.judge_id}"
 
 
-def told_of(place: Place, run: JudgeRunConfig, iteration: int, asked: Asked) -> dict[str, Any]:
+def told_of(about: Mapping[str, Any], asked: Asked[Answer]) -> dict[str, Any]:
     """Return all that was said to and by a judge that was asked once, for the artifact.
 
     The messages of each exchange are those that came to the ones before.
@@ -184,16 +220,9 @@ def told_of(place: Place, run: JudgeRunConfig, iteration: int, asked: Asked) -> 
         n_before = len(one.messages)
     return {
         "schema_version": SCHEMA_VERSION,
-        **_fields(place),
-        "judge_run_id": run.judge_run_id,
-        "judge_id": run.judge_id,
-        "iteration": iteration,
+        **about,
         "exchanges": exchanges,
     }
-
-
-def _fields(place: Place) -> dict[str, str | int]:
-    return {name: getattr(place, name) for name in Place.__slots__}
 
 
 def _sum(numbers: Sequence[float | None]) -> float | None:
@@ -240,9 +269,9 @@ def judgement_line(
     ]
     soft = () if case.expectations is None else case.expectations.soft_expectations
     return Judgement(
-        **_fields(place),
+        **place.fields,
         evaluated_at_ms=at_ms,
-        evaluation_fingerprint=digest({"questions": questions, **_combining(profile)}),
+        evaluation_fingerprint=digest({"questions": questions, **combining(profile)}),
         status="failed" if opinion is None else "success",
         opinion=opinion,
         pass_threshold=threshold,

@@ -11,39 +11,29 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 from collect.checks import MIN_THREADED_CHARS
-from collect.config.evaluation import LoadedEvaluation, ResolvedJudge
+from collect.config.evaluation import LoadedEvaluation
 from collect.config.resolved import LoadedCase
 from collect.config.runners import RUNNERS
 from collect.console.judging_report import JudgeCounts, JudgingReport
-from collect.judges.asking import Asked
 from collect.judges.earlier import Earlier, QuestionKey, RecordKey
 from collect.judges.fence import new_marker
-from collect.judges.judgement import (
-    Place,
-    iteration_line,
-    judge_file,
-    judgement_line,
-    question_hash,
-    told_of,
-)
+from collect.judges.interview import Interview, Question
+from collect.judges.judgement import Place, iteration_line, judgement_line, question_hash
 from collect.judges.panel import Panel
 from collect.judges.prompt import JudgedTrial, JudgePrompt, form_of, system_prompt_of
+from collect.run_folder.latest_records import LinePlace, result_at
 from collect.run_folder.log import RunLog
 from collect.run_folder.stored_trial import StoredTrial
-from schemas.config.evaluation_profile import JudgeRunConfig
-from schemas.errors import CollectError
 from schemas.failures import known_failure
 from schemas.run.judgement import JudgeIteration, Judgement
+from schemas.run.preference import Preference
 from schemas.run.result import CheckResult, Result
-from schemas.run.trace import artifact_frame, now_ms
+from schemas.run.trace import now_ms
 
 MARKER = "marker"
 """Stands for the marker of a prompt where two prompts are held against each other."""
-
-Done = TypeVar("Done")
 
 
 def is_judged(result: Result) -> bool:
@@ -56,10 +46,10 @@ def is_judged(result: Result) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _Prompt:
     """One trial as judges are asked about it."""
 
-    prompt: str
+    text: str
     hashes: Mapping[str, str]
     """`question_hash` by judge."""
 
@@ -71,6 +61,7 @@ class Judging:
         evaluation: the profile, with its judges as they are written down.
         panel: asks them; open.
         log: of the run, locked.
+        cases: as they were asked, with the expectations and the rubric of now.
         earlier: what is known of its records.
         force: answers that are there are asked for again.
     """
@@ -80,40 +71,43 @@ class Judging:
         evaluation: LoadedEvaluation,
         panel: Panel,
         log: RunLog,
+        cases: Mapping[str, LoadedCase],
         earlier: Earlier,
         *,
         force: bool = False,
     ) -> None:
-        self._evaluation, self._panel, self._log = evaluation, panel, log
+        self._evaluation, self._log, self._cases = evaluation, log, cases
         self._earlier, self._force = earlier, force
         self._system = system_prompt_of(evaluation)
         self._judges = {judge.judge_id: judge for judge in evaluation.judges}
         profile = evaluation.profile
         self.report = JudgingReport(
             profile.evaluation_profile_id,
-            profile.aggregation.pass_threshold,
             judges={name: JudgeCounts() for name in self._judges},
+            pass_threshold=profile.aggregation.pass_threshold,
         )
+        self._interview = Interview(evaluation, panel, log, self.report)
 
-    async def judge(self, result: Result, number: int, case: LoadedCase) -> None:
+    async def judge(self, job: LinePlace) -> None:
         """Judge one trial, as far as there is anything to judge and anything to ask.
 
         Its checks are those of the newest look at it.
 
         Args:
-            result: its record that counts.
-            number: which line of results.jsonl that is.
-            case: as it was asked, with the expectations and the rubric of now.
+            job: where its record that counts stands; nothing is made of one that cannot be read.
 
         Raises:
             CollectError: the disk is full.
         """
+        result = result_at(self._log.run_dir, job)
+        if result is None:
+            return
         self.report.n_trials += 1
         if not is_judged(result):
             self.report.n_skipped += 1
             return
         try:
-            is_whole = await self._judge(result, number, case)
+            is_whole = await self._judge(result, job.number, self._cases[result.case_id])
         except asyncio.CancelledError:
             self.report.n_open += 1
             raise
@@ -127,7 +121,7 @@ class Judging:
             self._evaluation.profile.evaluation_profile_id,
         )
         outcomes = self._earlier.checks(key) or result.checks
-        asking = partial(self._question, result, case, outcomes)
+        asking = partial(self._prompt, result, case, outcomes)
         is_small = len(result.raw_output) <= MIN_THREADED_CHARS and not result.tool_call_count
         question = asking() if is_small else await asyncio.to_thread(asking)
         known = self._standing(key, question)
@@ -138,7 +132,20 @@ class Judging:
             if (run.judge_run_id, number) not in known
         ]
         asked = await asyncio.gather(
-            *(self._ask(place, run, number, question, case) for run, number in todo)
+            *(
+                self._interview.ask(
+                    Question(
+                        run,
+                        number,
+                        question.text,
+                        question.hashes[run.judge_id],
+                        form_of(case),
+                        place.fields,
+                        iteration_line,
+                    )
+                )
+                for run, number in todo
+            )
         )
         if any(line is None for line in asked):
             return False
@@ -146,9 +153,7 @@ class Judging:
         self._conclude(key, place, case, iterations, outcomes)
         return True
 
-    def _question(
-        self, result: Result, case: LoadedCase, checks: Sequence[CheckResult]
-    ) -> _Question:
+    def _prompt(self, result: Result, case: LoadedCase, checks: Sequence[CheckResult]) -> _Prompt:
         trial = JudgedTrial.of(StoredTrial(self._log.run_dir, result), checks)
         marker = new_marker()
         prompt = JudgePrompt(case, trial, marker, self._evaluation.shown_anchors).text()
@@ -156,11 +161,9 @@ class Judging:
         hashes = {
             name: question_hash(judge, self._system, plain) for name, judge in self._judges.items()
         }
-        return _Question(prompt, hashes)
+        return _Prompt(prompt, hashes)
 
-    def _standing(
-        self, key: RecordKey, question: _Question
-    ) -> dict[tuple[str, int], JudgeIteration]:
+    def _standing(self, key: RecordKey, question: _Prompt) -> dict[tuple[str, int], JudgeIteration]:
         """Return the answers to the question as it stands that need not be asked for again."""
         if self._force:
             return {}
@@ -168,48 +171,9 @@ class Judging:
         for run in self._evaluation.profile.judge_runs:
             for number in range(1, run.repetitions + 1):
                 asked = QuestionKey(run.judge_run_id, number, question.hashes[run.judge_id])
-                if (line := self._earlier.answer(key, asked)) is not None:
+                if (line := self._earlier.answer(key, asked, JudgeIteration)) is not None:
                     found[run.judge_run_id, number] = line
         return found
-
-    async def _ask(
-        self, place: Place, run: JudgeRunConfig, number: int, question: _Question, case: LoadedCase
-    ) -> JudgeIteration | None:
-        """Ask one judge once and write down what came; None: it was not asked."""
-        asked = await self._panel.ask(run.judge_id, question.prompt, form_of(case))
-        if asked is None:
-            return None
-        judge = self._judges[run.judge_id]
-        told = told_of(place, run, number, asked)
-        try:
-            path = self._log.append_artifact(judge_file(judge), artifact_frame(told))
-            line = iteration_line(
-                place,
-                run,
-                number,
-                judge,
-                asked,
-                question=question.hashes[run.judge_id],
-                artifact_path=path,
-                at_ms=now_ms(),
-            )
-            self._log.append_evaluation(line)
-        except CollectError as exc:  # what cannot be written down is not paid for
-            self._panel.stop(str(exc))
-            raise
-        self._count(judge, asked, line)
-        return line
-
-    def _count(self, judge: ResolvedJudge, asked: Asked, line: JudgeIteration) -> None:
-        counts = self.report.judges[judge.judge_id]
-        counts.asked += 1
-        if asked.failure is None:
-            counts.succeeded += 1
-        else:
-            counts.failures[asked.failure] = counts.failures.get(asked.failure, 0) + 1
-            counts.last_problem = line.error_message
-        self.report.cost_usd += line.cost_usd or 0.0
-        self.report.n_without_cost += line.cost_usd is None
 
     def _conclude(
         self,
@@ -222,8 +186,8 @@ class Judging:
         """Write down what all answers come to, where that is anything new."""
         profile = self._evaluation.profile
         found = judgement_line(place, profile, case, [*iterations], checks, at_ms=now_ms())
-        before = self._earlier.judgement(key)
-        if before is not None and _said(before) == _said(found):
+        before = self._earlier.conclusion(key, Judgement)
+        if before is not None and said_by(before) == said_by(found):
             self.report.n_unchanged += 1
         else:
             self._log.append_evaluation(found)
@@ -233,6 +197,6 @@ class Judging:
             self.report.verdicts["passed" if found.passed else "failed"] += 1
 
 
-def _said(judgement: Judgement) -> Mapping[str, object]:
-    """Return what a judgement says, whenever and by whichever version it was made."""
-    return judgement.model_dump(exclude={"evaluated_at_ms", "benchlake_version"})
+def said_by(line: Judgement | Preference) -> Mapping[str, object]:
+    """Return what a line says, whenever and by whichever version it was made."""
+    return line.model_dump(exclude={"evaluated_at_ms", "benchlake_version"})

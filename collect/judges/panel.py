@@ -11,8 +11,7 @@ from typing import Self
 from collect.config.endpoints import PROVIDERS, key_of
 from collect.config.evaluation import ResolvedJudge
 from collect.config.resolved import WireMessage
-from collect.judges.answer import AnswerForm
-from collect.judges.asking import Asked, Asker, Purse, ask
+from collect.judges.asking import Answer, Asked, Asker, Form, Purse, ask
 from collect.limits import Limiter, Stopped
 from collect.providers import provider_of
 from collect.providers.base import Request
@@ -102,12 +101,12 @@ class Panel:
         for seat in self._seats.values():
             seat.limiter.close()
 
-    async def ask(self, judge_id: str, prompt: str, form: AnswerForm) -> Asked | None:
-        """Ask one judge about one trial once; None: it was not asked.
+    async def ask(self, judge_id: str, prompt: str, form: Form[Answer]) -> Asked[Answer] | None:
+        """Ask one judge once; None: it was not asked.
 
         Args:
             judge_id: of the profile.
-            prompt: about the trial.
+            prompt: about a trial, or two.
             form: of the answer.
         """
         seat = self._seats[judge_id]
@@ -127,7 +126,7 @@ class Panel:
         self._learn(seat, asked)
         return asked
 
-    def _request(self, judge: ResolvedJudge, prompt: str, form: AnswerForm) -> Request:
+    def _request(self, judge: ResolvedJudge, prompt: str, form: Form[Answer]) -> Request:
         limits = PROVIDERS[judge.model.provider].limits
         is_limited = any(name in judge.model.request_options for name in limits)
         messages: tuple[WireMessage, ...] = (
@@ -143,7 +142,7 @@ class Panel:
             answer_schema=form.schema,
         )
 
-    def _learn(self, seat: _Seat, asked: Asked) -> None:
+    def _learn(self, seat: _Seat, asked: Asked[Answer]) -> None:
         """Give up a judge that cannot be reached."""
         if asked.failure != "judge_down":
             seat.n_down = 0

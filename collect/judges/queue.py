@@ -1,57 +1,74 @@
-"""Trials on their way to their judges: each taken from the log again when its turn comes."""
+"""Trials on their way to their judges: places, each read again when its turn comes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from collect.config.evaluation import LoadedEvaluation, ResolvedJudge
 from collect.config.resolved import LoadedCase
-from collect.console.judging_report import JudgingReport
+from collect.console.judging_report import JudgeWork, JudgingReport
 from collect.judges.asking import Purse
 from collect.judges.earlier import Earlier
 from collect.judges.judging import Judging
 from collect.judges.panel import Panel
 from collect.judges.prompt import system_prompt_of
-from collect.run_folder.latest_records import LinePlace, result_at
+from collect.run_folder.latest_records import LinePlace
 from collect.run_folder.log import RunLog
 
 WORKERS_PER_SLOT = 2
 """Trials whose questions are ready, or wait for a retry, for each one that is being asked."""
 
 
-class JudgingQueue:
+Job = TypeVar("Job")
+OneJob_contra = TypeVar("OneJob_contra", contravariant=True)
+Report = TypeVar("Report", bound=JudgeWork)
+Report_co = TypeVar("Report_co", bound=JudgeWork, covariant=True)
+
+
+class Judge(Protocol[OneJob_contra, Report_co]):
+    """Does one job."""
+
+    @property
+    def report(self) -> Report_co:
+        """What came of all that it did."""
+
+    async def judge(self, job: OneJob_contra) -> None:
+        """Do it.
+
+        Raises:
+            CollectError: the disk is full.
+        """
+
+
+class JudgingQueue(Generic[Job, Report]):
     """Judges trials as they are added; lean, since all it holds is where they stand.
 
     Args:
-        judging: judges one of them.
+        judge: judges one of them.
         panel: whom it asks; open.
-        run_dir: the run's folder.
-        cases: as they were asked, with the expectations and the rubric of now.
         progress: is told how many of how many are begun.
     """
 
     def __init__(
         self,
-        judging: Judging,
+        judge: Judge[Job, Report],
         panel: Panel,
-        run_dir: Path,
-        cases: Mapping[str, LoadedCase],
         progress: Callable[[int, int], None] = lambda _begun, _all: None,
     ) -> None:
-        self._judging, self._panel, self._run_dir, self._cases = judging, panel, run_dir, cases
+        self._judge, self._panel = judge, panel
         self._progress = progress
-        self._places: asyncio.Queue[LinePlace | None] = asyncio.Queue()
+        self._jobs: asyncio.Queue[Job | None] = asyncio.Queue()
         self._n_added = self._n_begun = 0
         self._tasks: list[asyncio.Task[None]] = []
 
-    def add(self, place: LinePlace) -> None:
-        """Take in a trial by the place of its record."""
+    def add(self, job: Job) -> None:
+        """Take in a trial, by where it stands."""
         self._n_added += 1
-        self._places.put_nowait(place)
+        self._jobs.put_nowait(job)
 
     def start(self) -> None:
         """Begin to ask; again does nothing."""
@@ -73,7 +90,7 @@ class JudgingQueue:
         """Wait until nothing is being asked, however it ended."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def drain(self) -> JudgingReport:
+    async def drain(self) -> Report:
         """Wait until all that was added is judged, or nobody is asked any more.
 
         Raises:
@@ -81,12 +98,12 @@ class JudgingQueue:
         """
         self.start()
         for _ in self._tasks:
-            self._places.put_nowait(None)
+            self._jobs.put_nowait(None)
         ends = await asyncio.gather(*self._tasks, return_exceptions=True)
         for end in ends:
             if isinstance(end, Exception):
                 raise end
-        report = self._judging.report
+        report = self._judge.report
         left = self._n_added - report.n_trials
         report.n_trials += left
         report.n_open += left
@@ -95,14 +112,12 @@ class JudgingQueue:
         return report
 
     async def _work(self) -> None:
-        while (place := await self._places.get()) is not None:
+        while (job := await self._jobs.get()) is not None:
             if self._panel.stop_reason is not None:
                 return
             self._n_begun += 1
             self._progress(self._n_begun, self._n_added)
-            result = result_at(self._run_dir, place)
-            if result is not None:
-                await self._judging.judge(result, place.number, self._cases[result.case_id])
+            await self._judge.judge(job)
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,32 @@ class JudgedBy:
 @asynccontextmanager
 async def opened_queue(
     by: JudgedBy,
+    system_prompt: str,
+    say: Callable[[str], None],
+    judge_of: Callable[[Panel], Judge[Job, Report]],
+    progress: Callable[[int, int], None] = lambda _begun, _all: None,
+) -> AsyncIterator[JudgingQueue[Job, Report]]:
+    """Give a queue to the judges of a profile; what is not drained in the end is left.
+
+    Args:
+        by: whom to ask.
+        system_prompt: of all of them.
+        say: told what people should know.
+        judge_of: makes of a panel what does the jobs.
+        progress: is told how many of how many jobs are begun.
+    """
+    panel = Panel(by.judges, system_prompt, by.purse, say)
+    async with panel:
+        queue = JudgingQueue(judge_of(panel), panel, progress)
+        try:
+            yield queue
+        finally:
+            queue.cancel()
+            await queue.ended()
+
+
+def opened_judging(
+    by: JudgedBy,
     log: RunLog,
     cases: Mapping[str, LoadedCase],
     earlier: Earlier,
@@ -126,8 +167,8 @@ async def opened_queue(
     *,
     force: bool = False,
     progress: Callable[[int, int], None] = lambda _begun, _all: None,
-) -> AsyncIterator[JudgingQueue]:
-    """Give a queue to the judges of a profile; what is not drained in the end is left.
+) -> AbstractAsyncContextManager[JudgingQueue[LinePlace, JudgingReport]]:
+    """Give a queue of trials that are scored.
 
     Args:
         by: whom to ask.
@@ -138,12 +179,8 @@ async def opened_queue(
         force: answers that are there are asked for again.
         progress: is told how many of how many trials are begun.
     """
-    panel = Panel(by.judges, system_prompt_of(by.evaluation), by.purse, say)
-    async with panel:
-        judging = Judging(by.evaluation, panel, log, earlier, force=force)
-        queue = JudgingQueue(judging, panel, log.run_dir, cases, progress)
-        try:
-            yield queue
-        finally:
-            queue.cancel()
-            await queue.ended()
+
+    def judging(panel: Panel) -> Judging:
+        return Judging(by.evaluation, panel, log, cases, earlier, force=force)
+
+    return opened_queue(by, system_prompt_of(by.evaluation), say, judging, progress)

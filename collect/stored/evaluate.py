@@ -12,15 +12,19 @@ from pathlib import Path
 
 from collect.config.evaluation import LoadedEvaluation, ResolvedJudge, load_evaluation_profile
 from collect.console.interrupts import GRACE_S, INTERRUPTED, Interrupts
-from collect.console.judging_report import JudgingReport
+from collect.console.judging_report import JudgeWork, JudgingReport, PairwiseReport
 from collect.execute.budget import Budget, parse_assumed, refuse_unpriced
 from collect.execute.collector import on_loop
 from collect.execute.evaluation import as_served, evaluation_of, judging_of, redacting
 from collect.judges.earlier import Earlier
-from collect.judges.queue import JudgedBy, opened_queue
+from collect.judges.pairs.pairing import Pairing
+from collect.judges.pairs.question import pair_system_prompt
+from collect.judges.panel import Panel
+from collect.judges.queue import Job, JudgedBy, JudgingQueue, Report, opened_judging, opened_queue
 from collect.run_folder.latest_records import latest_records
 from collect.run_folder.log import RunLog
-from collect.stored.inputs import StoredCases, StoredRequest, load_cases
+from collect.stored.against import Against, against_of
+from collect.stored.inputs import EvaluateRequest, StoredCases, load_cases
 from schemas.config.project import load_project_file
 from schemas.config.sandbox import DEFAULT_SANDBOX
 from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, ConfigError, Problem
@@ -32,22 +36,14 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class EvaluateRequest(StoredRequest):
-    """Of judgements."""
-
-    max_cost_usd: float | None = None
-    """Of what judges are asked now."""
-    assume_price: str | None = None
-    """US dollars per million tokens, `IN/OUT`, of judges without a price."""
-
-
-@dataclass(frozen=True)
 class ToEvaluate:
     """What trials are judged by."""
 
     found: StoredCases
     evaluation: LoadedEvaluation
     """Its judges with their prices."""
+    against: Against | None
+    """What they are held against; None: nothing."""
 
 
 @dataclass
@@ -56,7 +52,7 @@ class EvaluateReport:
 
     run_id: str
     run_dir: str
-    judging: JudgingReport
+    judging: JudgingReport | PairwiseReport
     notes: list[str]
     exit_code: int
 
@@ -71,6 +67,7 @@ def to_evaluate(request: EvaluateRequest, working_dir: Path) -> ToEvaluate:
             set, or a price is missing that --max-cost needs.
     """
     found = load_cases(request, working_dir, left_out="it is not judged")
+    against = against_of(request, found)
     name = request.evaluation_profile
     if name is None:
         stored = found.config.evaluation
@@ -89,7 +86,7 @@ def to_evaluate(request: EvaluateRequest, working_dir: Path) -> ToEvaluate:
     judging = judging_of(evaluation, project.prices, assumed) or evaluation
     if request.max_cost_usd is not None:
         refuse_unpriced(tuple(judge.model for judge in judging.judges))
-    return ToEvaluate(found, judging)
+    return ToEvaluate(found, judging, against)
 
 
 class StoredJudging:
@@ -125,39 +122,52 @@ class StoredJudging:
         stored = evaluation_of(self._inputs.evaluation, limits)
         with redacting(stored), served(self._inputs.evaluation.judges, self._say) as judges:
             judging = on_loop(partial(self._all, judges))
+        against = self._inputs.against
         notes = [*self._inputs.evaluation.warnings, *self._inputs.found.notes]
+        notes += () if against is None else against.notes
         run_dir, code = self._log.run_dir, _exit_code(judging)
         return EvaluateReport(run_dir.name, str(run_dir), judging, notes, code)
 
     async def _all(
         self, judges: tuple[ResolvedJudge, ...], interrupts: Interrupts
-    ) -> JudgingReport:
-        evaluation, run_dir = self._inputs.evaluation, self._log.run_dir
-        earlier = Earlier(run_dir, evaluation.profile.evaluation_profile_id)
-        opened = opened_queue(
-            JudgedBy(evaluation, judges, Budget(self._request.max_cost_usd, ())),
-            self._log,
-            self._inputs.found.cases,
-            earlier,
-            self._say,
-            force=self._request.force,
-            progress=self._progress,
-        )
-        async with opened as queue:
-            for place in latest_records(run_dir, self._is_wanted).values():
-                queue.add(place)
+    ) -> JudgingReport | PairwiseReport:
+        evaluation, log, force = self._inputs.evaluation, self._log, self._request.force
+        by = JudgedBy(evaluation, judges, Budget(self._request.max_cost_usd, ()))
+        cases, against = self._inputs.found.cases, self._inputs.against
+        places = latest_records(log.run_dir, self._is_wanted)
+        if against is None:
+            earlier = Earlier(log.run_dir, evaluation.profile.evaluation_profile_id)
+            opened = opened_judging(
+                by, log, cases, earlier, self._say, force=force, progress=self._progress
+            )
+            async with opened as queue:
+                for place in places.values():
+                    queue.add(place)
+                return await self._drained(queue, interrupts)
 
-            def interrupt() -> None:
-                queue.stop(INTERRUPTED)
-                self._say("stopping: judges that were asked may answer; Ctrl-C again ends it now")
-                asyncio.get_running_loop().call_later(GRACE_S, queue.cancel)
+        def pairing(panel: Panel) -> Pairing:
+            return Pairing(evaluation, panel, log, cases, against.run, force=force)
 
-            interrupts.watch(interrupt, queue.cancel)
-            syncing = asyncio.create_task(self._keep_synced())
-            try:
-                return await queue.drain()
-            finally:
-                syncing.cancel()
+        system = pair_system_prompt(evaluation)
+        async with opened_queue(by, system, self._say, pairing, self._progress) as pairs:
+            for job in against.jobs(places):
+                pairs.add(job)
+            return await self._drained(pairs, interrupts)
+
+    async def _drained(self, queue: JudgingQueue[Job, Report], interrupts: Interrupts) -> Report:
+        """Wait for a queue, which Ctrl-C ends."""
+
+        def interrupt() -> None:
+            queue.stop(INTERRUPTED)
+            self._say("stopping: judges that were asked may answer; Ctrl-C again ends it now")
+            asyncio.get_running_loop().call_later(GRACE_S, queue.cancel)
+
+        interrupts.watch(interrupt, queue.cancel)
+        syncing = asyncio.create_task(self._keep_synced())
+        try:
+            return await queue.drain()
+        finally:
+            syncing.cancel()
 
     def _is_wanted(self, model_id: str, case_id: str) -> bool:
         models = self._request.models
@@ -169,7 +179,7 @@ class StoredJudging:
             await asyncio.to_thread(self._log.sync)
 
 
-def _exit_code(report: JudgingReport) -> int:
+def _exit_code(report: JudgeWork) -> int:
     if report.stopped == INTERRUPTED and report.n_open:
         return EXIT_INTERRUPTED
     is_good = report.is_whole and report.n_skipped < report.n_trials

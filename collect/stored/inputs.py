@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,6 +54,19 @@ class CheckRequest(StoredRequest):
 
 
 @dataclass(frozen=True)
+class EvaluateRequest(StoredRequest):
+    """Of judgements."""
+
+    max_cost_usd: float | None = None
+    """Of what judges are asked now."""
+    assume_price: str | None = None
+    """US dollars per million tokens, `IN/OUT`, of judges without a price."""
+    against: str | None = None
+    """A run whose trials those of this one are held against; None: they are scored."""
+    against_model: str | None = None
+
+
+@dataclass(frozen=True)
 class Inputs:
     """What stored trials are evaluated by."""
 
@@ -90,12 +103,12 @@ def load_cases(request: StoredRequest, working_dir: Path, *, left_out: str) -> S
         NotResumable: it does not say what it was made of.
         ConfigError: suite or case are wrong or not there.
     """
-    run_dir = _folder_of(request)
+    run_dir = folder_of(request.runs_dir, request.run)
     config = load_run_config(run_dir / "config.json")
     stored = read_cases(run_dir / CASES_FILE)
     now = _cases_of(request, run_dir, config, working_dir)
-    _require_known("--case", request.cases, stored)
-    _require_known("--model", request.models, {model.model_id for model in config.models})
+    require_known("--case", request.cases, stored)
+    require_known("--model", request.models, {model.model_id for model in config.models})
     kept = {
         case_id: was
         for case_id, was in stored.items()
@@ -120,8 +133,8 @@ def load_cases(request: StoredRequest, working_dir: Path, *, left_out: str) -> S
         if case_hash(cases[case_id]) != case_hash(new):
             other.append(case_id)
     notes = (
-        *_noted(gone, f"the suite does not take it any more, so {left_out}"),
-        *_noted(other, "asks something else by now: its stored answers are looked at as they are"),
+        *noted(gone, f"the suite does not take it any more, so {left_out}"),
+        *noted(other, "asks something else by now: its stored answers are looked at as they are"),
     )
     return StoredCases(run_dir, config, stored, cases, notes)
 
@@ -148,21 +161,21 @@ def load(request: CheckRequest, working_dir: Path) -> tuple[Path, Inputs]:
     return found.run_dir, Inputs(found.config, found.stored, cases, evaluation, notes)
 
 
-def _folder_of(request: StoredRequest) -> Path:
-    """Return the folder of the run, which is also found by its path.
+def folder_of(runs_dir: Path, run: str) -> Path:
+    """Return the folder of a run, which is also found by its path.
 
     Raises:
         RunNotFound: there is no such run.
     """
-    path = Path(request.run)
+    path = Path(run)
     if len(path.parts) > 1 and is_run_folder(path):
         return path
-    known = [run_dir.name for run_dir in newest_first(request.runs_dir)]
-    if request.run == "latest" and known:
-        return request.runs_dir / latest(request.runs_dir)
-    if request.run not in known:
-        raise RunNotFound(request.run, request.runs_dir, known, ("latest",))
-    return request.runs_dir / request.run
+    known = [run_dir.name for run_dir in newest_first(runs_dir)]
+    if run == "latest" and known:
+        return runs_dir / latest(runs_dir)
+    if run not in known:
+        raise RunNotFound(run, runs_dir, known, ("latest",))
+    return runs_dir / run
 
 
 def _unevaluable(was: LoadedCase, new: LoadedCase) -> tuple[tuple[str, str], ...]:
@@ -223,9 +236,8 @@ def _is_below(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def _require_known(
-    flag: str, named: tuple[str, ...], known: Mapping[str, object] | set[str]
-) -> None:
+def require_known(flag: str, named: tuple[str, ...], known: Collection[str]) -> None:
+    """Raise ConfigError where something is named that is not known."""
     problems = [
         Problem(
             None,
@@ -241,7 +253,8 @@ def _require_known(
         raise ConfigError(problems)
 
 
-def _noted(case_ids: list[str], what: str) -> Iterator[str]:
+def noted(case_ids: list[str], what: str) -> Iterator[str]:
+    """Yield one note about some cases, if there are any."""
     if case_ids:
         more = f" and {len(case_ids) - 3} more" if len(case_ids) > 3 else ""
         yield f"case {', '.join(f'`{one}`' for one in case_ids[:3])}{more}: {what}"

@@ -37,6 +37,8 @@ TABLE_NAMES = (
     "evaluations",
     "judge_iterations",
     "judgements",
+    "pair_iterations",
+    "preferences",
     "steps",
     "step_texts",
 )

@@ -57,7 +57,9 @@ RESULT_TABLES = LogTables(
     LOG, "result", ("outputs", *STEP_TABLES, "events", "results"), STEP_TABLES, "outputs"
 )
 EVALUATION_TABLES = LogTables(
-    EVALUATIONS, "evaluation", ("judge_iterations", "judgements", "evaluations")
+    EVALUATIONS,
+    "evaluation",
+    ("judge_iterations", "judgements", "pair_iterations", "preferences", "evaluations"),
 )
 
 LOGS = (RESULT_TABLES, EVALUATION_TABLES)

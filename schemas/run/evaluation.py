@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Record, Sha256, Slug
 from schemas.run.judgement import JudgeIteration, Judgement
+from schemas.run.preference import PairIteration, Preference
 from schemas.run.result import CheckResult, LineError, content_of, misfit
 
 
@@ -55,10 +56,16 @@ class EvaluationColumns(Record):
     record_no: Positive = Field(description="Line number in evaluations.jsonl.")
 
 
-EvaluationLine = Evaluation | JudgeIteration | Judgement
+EvaluationLine = Evaluation | JudgeIteration | Judgement | PairIteration | Preference
 
 EVALUATION_LINES: Mapping[str, type[EvaluationLine]] = MappingProxyType(
-    {"evaluation": Evaluation, "judge_iteration": JudgeIteration, "judgement": Judgement}
+    {
+        "evaluation": Evaluation,
+        "judge_iteration": JudgeIteration,
+        "judgement": Judgement,
+        "pair_iteration": PairIteration,
+        "preference": Preference,
+    }
 )
 """What a line of evaluations.jsonl can be, by its record_type."""
 

@@ -102,12 +102,9 @@ class JudgedRecord(Record):
     evaluation_profile_id: Slug = Field(description="Evaluation profile that names the judges.")
 
 
-class JudgeIteration(JudgedRecord):
-    """One judge asked once about one record of a trial."""
+class AskedRecord(JudgedRecord):
+    """One judge asked once: who, what it took, and what went wrong."""
 
-    record_type: Literal["judge_iteration"] = Field(
-        default="judge_iteration", description="Always `judge_iteration`."
-    )
     judge_run_id: Slug = Field(description="Of the profile.")
     judge_id: Slug = Field(description="Of the profile.")
     iteration: Positive = Field(description="Of the judge run's repetitions, from 1.")
@@ -116,13 +113,11 @@ class JudgeIteration(JudgedRecord):
     )
     requested_model: str = Field(description="Model string that was asked for.")
     served_model: str | None = Field(description="Model that answered, as the answer says.")
-    failure: JudgeFailure | None = Field(description="Why there is no opinion; null: there is one.")
+    failure: JudgeFailure | None = Field(description="Why it has no say; null: it has one.")
     error_message: str | None = Field(description="What was wrong, in a sentence.")
-    opinion: Opinion | None = Field(description="Null: the judge failed.")
-    overall_as_said: float | None = Field(description="On the rubric's own scale.")
     summary: str | None = Field(description="As the judge wrote it, or its beginning.")
     evidence: JsonText = Field(
-        description="Of `overall`, dimensions and expectations; texts as written, or beginnings."
+        description="By what it speaks for: texts as the judge wrote them, or their beginnings."
     )
     n_answers: Count = Field(description="Answers, repairs included.")
     attempt_count: Count = Field(description="Requests, retries included.")
@@ -136,6 +131,16 @@ class JudgeIteration(JudgedRecord):
     artifact_path: str | None = Field(description="Prompts and raw answers: file#offset.")
     benchlake_version: str = Field(description="That asked.")
     schema_version: Positive = Field(default=SCHEMA_VERSION, description="Of this line.")
+
+
+class JudgeIteration(AskedRecord):
+    """One judge asked once about one record of a trial."""
+
+    record_type: Literal["judge_iteration"] = Field(
+        default="judge_iteration", description="Always `judge_iteration`."
+    )
+    opinion: Opinion | None = Field(description="Null: the judge failed.")
+    overall_as_said: float | None = Field(description="On the rubric's own scale.")
 
 
 class JudgeRunScore(Record):

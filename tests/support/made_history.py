@@ -30,7 +30,7 @@ MODELS = (
 FAILURES = ("timeout", "http_401", "http_429", "http_500", "connection_error", "empty_response")
 RUNS = ("0012", "run-b", "run-c", "other", "old")
 HOUR_MS = 3_600_000
-LOOKS = ("evaluations", "judge_iterations", "judgements")
+LOOKS = ("evaluations", "judge_iterations", "judgements", "pair_iterations", "preferences")
 """Tables of one log."""
 
 ALIASES = """
@@ -251,6 +251,12 @@ class MadeHistory:
         for profile in ("strict", "kind"):
             found = run_rows.judgement(trial, said, 5, evaluation_profile_id=profile, **place)
             self._look("judgements", found)
+        against = place | {"other_run_id": "other"}
+        for order, one in zip(("this_first", "other_first"), ("this", "refusal"), strict=True):
+            self._look(
+                "pair_iterations", run_rows.pair_iteration(trial, one, pair_order=order, **against)
+            )
+        self._look("preferences", run_rows.preference(trial, "tied", **against))
 
     def _look(self, table, look) -> None:
         n_lines = sum(len(self.rows[name]) for name in LOOKS)

@@ -17,6 +17,7 @@ from schemas.run.config import PlannedTrial, plan_line
 from schemas.run.evaluation import Evaluation
 from schemas.run.judgement import Judgement
 from schemas.run.layout import EVALUATIONS
+from schemas.run.preference import Preference
 from schemas.run.result import Result, parse_line
 from schemas.run.trace import artifact_frame
 from tests.support import run_rows
@@ -133,6 +134,27 @@ class RunBuilder:
             line = run_rows.judge_iteration(of, one, iteration=number, **self._later(place))
             self.evaluations.append(line_of(line))
         found = run_rows.judgement(of, said[-1], **(self._later(place) | fields))
+        self.evaluations.append(line_of(found))
+        return found
+
+    def compared(self, of: Result | PlannedTrial, *said: Any, **fields: Any) -> Preference:
+        """Append what a judge answered about the last record of a trial and another, and the sum.
+
+        Args:
+            of: the result or the planned trial.
+            said: of each iteration and order: whom the judge prefers, or its failure.
+            fields: of the preference; those of a place are of every line.
+        """
+        place = {"run_id": self.run_id, "result_no": self.record_no(of)}
+        names = ("evaluation_profile_id", "other_run_id", "other_model_id", "other_result_no")
+        place |= {name: fields.pop(name) for name in names if name in fields}
+        for number, one in enumerate(said):
+            order = ("this_first", "other_first")[number % 2]
+            line = run_rows.pair_iteration(
+                of, one, iteration=number // 2 + 1, pair_order=order, **self._later(place)
+            )
+            self.evaluations.append(line_of(line))
+        found = run_rows.preference(of, **(self._later(place) | fields))
         self.evaluations.append(line_of(found))
         return found
 

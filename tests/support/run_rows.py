@@ -17,12 +17,15 @@ from schemas.run.config import PART_DIGITS, FingerprintParts, PlannedTrial, RunC
 from schemas.run.evaluation import Evaluation
 from schemas.run.inventory import Host, Inventory, resource_tags
 from schemas.run.judgement import (
+    AskedRecord,
     DimensionScores,
+    JudgeFailure,
     JudgeIteration,
     Judgement,
     JudgeRunScore,
     Opinion,
 )
+from schemas.run.preference import PairIteration, PairRunOutcome, Preference
 from schemas.run.result import CheckResult, Event, Result
 from schemas.run.step import Step
 
@@ -172,6 +175,37 @@ def judgement(of=None, said=7, threshold=None, **fields):
         "benchlake_version": "0",
     }  # fmt: skip
     return Judgement(**(known | fields))
+
+
+def pair_iteration(of=None, said="this", **fields):
+    """Return one answer of a judge about two trials; `said`: whom it prefers, or its failure."""
+    failure = said if said in get_args(JudgeFailure) else None
+    line = judge_iteration(of, said if failure else 7).model_dump()
+    known = {name: line[name] for name in AskedRecord.model_fields if name != "record_type"} | {
+        "other_run_id": "other", "other_model_id": "m", "other_result_no": 1,
+        "pair_order": "this_first", "preferred": None if failure else said,
+        "evidence": {} if failure else {"preferred": ["it says so"]},
+    }  # fmt: skip
+    return PairIteration(**(known | fields))
+
+
+def preference(of=None, outcome="won", **fields):
+    """Return what the judges come to on two trials."""
+    of = of or planned(case_id="one")
+    run = PairRunOutcome(
+        judge_run_id="main", judge_id="judge", n_successful=1, n_failed=0, n_used=1,
+        outcome=outcome,
+    )  # fmt: skip
+    known = {
+        "run_id": of.run_id, "model_id": of.model_id, "case_id": of.case_id,
+        "repetition": of.repetition, "result_no": 1, "evaluated_at_ms": 2,
+        "evaluation_profile_id": "strict", "evaluation_fingerprint": sha("fingerprint"),
+        "other_run_id": "other", "other_model_id": "m", "other_result_no": 1,
+        "status": "success", "outcome": outcome, "is_identical": False, "n_comparisons": 1,
+        "n_flips_to_first": 0, "n_flips_to_second": 0, "answer_chars": 12,
+        "other_answer_chars": 7, "judge_runs": (run,), "benchlake_version": "0",
+    }  # fmt: skip
+    return Preference(**(known | fields))
 
 
 def check(check_id="c", outcome="passed", **fields):

@@ -35,6 +35,8 @@ TABLE_OF_LINE = {
     "evaluation": "evaluations",
     "judge_iteration": "judge_iterations",
     "judgement": "judgements",
+    "pair_iteration": "pair_iterations",
+    "preference": "preferences",
 }
 """Which table a line of evaluations.jsonl becomes a row of, by its record_type."""
 

@@ -33,6 +33,7 @@ from schemas.run.alias import AliasRow
 from schemas.run.config import Narrowed, PlannedTrial, RunConfig
 from schemas.run.evaluation import Evaluation, EvaluationColumns
 from schemas.run.judgement import JudgeIteration, Judgement
+from schemas.run.preference import PairIteration, Preference
 from schemas.run.result import OUTPUT_FIELDS, TRIAL_KEY, Event, LakeColumns, Result
 from schemas.run.step import Step, StepText
 
@@ -134,6 +135,8 @@ TABLES: Mapping[str, pa.Schema] = {
     "evaluations": arrow_schema(Evaluation, EvaluationColumns),
     "judge_iterations": arrow_schema(JudgeIteration, EvaluationColumns),
     "judgements": arrow_schema(Judgement, EvaluationColumns),
+    "pair_iterations": arrow_schema(PairIteration, EvaluationColumns),
+    "preferences": arrow_schema(Preference, EvaluationColumns),
     "steps": arrow_schema(Step),
     "step_texts": arrow_schema(StepText),
 }

@@ -43,6 +43,7 @@ def write(runs_dir, run_id):
     for trial in run.trials:
         run.evaluation(trial, checks=[{"check_id": "a"}])
         run.judged(trial, 4, "refusal", 9, threshold=5)
+        run.compared(trial, "this", "tie", outcome="tied")
     run.event("warmup_failed", model_id="m1", detail="cold")
     run.write()
 
@@ -68,6 +69,8 @@ WHOLE = {
     "evaluations": 60,
     "judge_iterations": 180,
     "judgements": 60,
+    "pair_iterations": 120,
+    "preferences": 60,
     "steps": 60 * 8,
     "step_texts": 60 * 6,
 }

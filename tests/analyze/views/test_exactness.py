@@ -288,7 +288,7 @@ def test_rule_7_nothing_is_rounded_in_storage():
     ]
 
     known = ["case_sums.sql", "int_case_outcomes.sql", "int_steps.sql", "stg_results.sql"]
-    known += ["stg_judge_iterations.sql", "tool_errors.sql"]
+    known += ["stg_judge_iterations.sql", "stg_pair_iterations.sql", "tool_errors.sql"]
     assert sorted(rounding) == sorted(known), (
         "sums of whole numbers: logarithms and rates times 10^12, and dollars as nano-dollars"
     )

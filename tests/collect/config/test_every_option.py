@@ -53,6 +53,10 @@ OPTIONS = {
         "--json": "test_an_edited_check_is_made_on_the_stored_files_and_no_model_is_asked",
         "--runs": "test_a_run_elsewhere_is_found",
     }.items()},
+    **{f"evaluate {flag}": f"collect/stored/test_pairwise.py::{test}" for flag, test in {
+        "--against": "test_who_is_preferred_in_both_orders_wins",
+        "--against-model": "test_two_models_of_one_run",
+    }.items()},
     **{f"evaluate {flag}": f"collect/stored/test_collect_evaluate.py::{test}" for flag, test in {
         "--evaluation-profile": "test_judgements_of_two_profiles_stand_beside_each_other",
         "--suite": "test_another_suite_gives_the_rubric",

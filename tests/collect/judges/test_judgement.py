@@ -12,6 +12,7 @@ from collect.judges.asking import Asked, Exchange
 from collect.judges.judgement import (
     MAX_EVIDENCE,
     Place,
+    asked_fields,
     iteration_line,
     judgement_line,
     question_hash,
@@ -74,10 +75,10 @@ def line(run="one", iteration=1, said=None, failure=None, replies=None, price=No
     asked = Asked(tuple(replies or [exchange()]), answer, failure)
     run_config = next(one for one in profile().judge_runs if one.judge_run_id == run)
     judge = replace(JUDGE, model=replace(MODEL, price=price))
-    return iteration_line(
-        PLACE, run_config, iteration, judge, asked,
-        question="a" * 64, artifact_path=None, at_ms=5,
-    )  # fmt: skip
+    fields = asked_fields(
+        run_config, iteration, judge, asked, question="a" * 64, artifact_path=None, at_ms=5
+    )
+    return iteration_line(asked, {**PLACE.fields, **fields})
 
 
 def test_all_answers_are_counted_repairs_too():

@@ -3,9 +3,12 @@
 import pytest
 
 from collect.run_folder.restore import restore, restored_text
-from tests.collect.run_folder.test_lost_log import Lost
+from schemas.lake.log_coverage import EVALUATION_TABLES
+from tests.collect.run_folder.test_lost_log import MADE, Lost
 from tests.support.mirrored import mirror_run
 from tests.support.run_rows import evaluation, line_of
+
+N_LOOKS = len(MADE)
 
 
 @pytest.fixture
@@ -31,10 +34,10 @@ def test_lines_that_are_missing_come_back_byte_for_byte(lost, how, n_kept):
     done = restore(lost.runs_dir, "r")
 
     assert lost.evaluations.read_bytes() == whole
-    assert (done.evaluations, done.evaluations_from_lake) == (3, 3 - n_kept)
-    assert (dry.evaluations, dry.evaluations_from_lake) == (3, 3 - n_kept)
+    assert (done.evaluations, done.evaluations_from_lake) == (N_LOOKS, N_LOOKS - n_kept)
+    assert (dry.evaluations, dry.evaluations_from_lake) == (N_LOOKS, N_LOOKS - n_kept)
     assert (done.lines_from_lake, done.exit_code, lost.beside()) == (0, 0, [])
-    told = f"evaluations.jsonl has 3 lines: {n_kept} as found, {3 - n_kept} from the lake"
+    told = f"has {N_LOOKS} lines: {n_kept} as found, {N_LOOKS - n_kept} from the lake"
     assert told in restored_text(done)
     assert "nothing to restore" not in restored_text(done)
     assert lost.rows() == before
@@ -64,8 +67,10 @@ def test_lines_that_the_lake_does_not_have_yet_stay_and_come_in(lost):
     done = restore(lost.runs_dir, "r")
 
     assert lost.evaluations.read_bytes() == whole
-    assert (done.evaluations, done.evaluations_from_lake) == (4, 0)
+    assert (done.evaluations, done.evaluations_from_lake) == (N_LOOKS + 1, 0)
     assert done.lines_from_lake == 7
     rows = lost.rows()
-    tables = ("evaluations", "judge_iterations", "judgements")
-    assert sorted(row["record_no"] for table in tables for row in rows[table]) == [1, 2, 3, 4]
+    tables = EVALUATION_TABLES.tables
+    assert sorted(row["record_no"] for table in tables for row in rows[table]) == [
+        *range(1, N_LOOKS + 2)
+    ]

@@ -30,11 +30,15 @@ from tests.support.run_rows import (
     judge_iteration,
     judgement,
     line_of,
+    pair_iteration,
     planned,
+    preference,
     result,
 )
 
 N_TRIALS = 6
+
+MADE = (evaluation, judge_iteration, judgement, pair_iteration, preference)
 
 
 class Lost:
@@ -56,8 +60,7 @@ class Lost:
         log.append(event(run_id=run_id, detail={"big": 2**70, "text": "é\n"}))
         log.close()
         looks = [
-            made(run_id=run_id, case_id=f"c{n}", result_no=n + 1)
-            for n, made in enumerate((evaluation, judge_iteration, judgement))
+            made(run_id=run_id, case_id=f"c{n}", result_no=n + 1) for n, made in enumerate(MADE)
         ]
         self.evaluations = self.dir / "evaluations.jsonl"
         self.evaluations.write_bytes(b"".join(map(line_of, looks)))

@@ -31,7 +31,9 @@ from tests.support.run_rows import (
     event,
     judge_iteration,
     judgement,
+    pair_iteration,
     planned,
+    preference,
     result,
     step,
     step_text,
@@ -90,13 +92,15 @@ def seal(lake, run_id, *, month=MONTH, batches=2, n_rows=3, n_cases=1_000):
         looks = {
             "judge_iterations": judge_iteration(run_id=run_id),
             "judgements": judgement(run_id=run_id),
+            "pair_iterations": pair_iteration(run_id=run_id),
+            "preferences": preference(run_id=run_id),
             "evaluations": evaluation(run_id=run_id),
         }
         tables = {
-            table: table_of(table, [row_of(look) | {"record_no": 3 * number + place}])
+            table: table_of(table, [row_of(look) | {"record_no": 5 * number + place}])
             for place, (table, look) in enumerate(looks.items(), 1)
         }
-        coverage = Coverage(number * 700, (number + 1) * 700, 3 * number, 3 * (number + 1))
+        coverage = Coverage(number * 700, (number + 1) * 700, 5 * number, 5 * (number + 1))
         writer.seal_batch(tables, coverage)
 
 
@@ -145,7 +149,7 @@ def test_a_past_month_becomes_one_file_a_table_and_no_row_changes(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done == LakeChange(n_compacted=3 * 18)
+    assert done == LakeChange(n_compacted=3 * 22)
     assert n_files(lake) == dict.fromkeys(TABLE_NAMES, 1)
     assert everything(lake) == before
     assert globbed(lake) == counts(lake)
@@ -205,7 +209,7 @@ def test_the_month_that_goes_on_is_left_alone_until_there_are_many_files(lake, m
     assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
 
     seal(lake, "d", month="2026-02", batches=1)
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 10 * 4
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 12 * 4
 
 
 def test_months_stay_apart_and_the_last_millisecond_counts(lake):
@@ -215,9 +219,9 @@ def test_months_stay_apart_and_the_last_millisecond_counts(lake):
         seal(lake, f"{run_id}2", month="2025-12")
 
     assert Lake(lake).compact(now_ms=end - 1) == LakeChange(), "both months go on, or are to come"
-    assert Lake(lake).compact(now_ms=end).n_compacted == 2 * 18
+    assert Lake(lake).compact(now_ms=end).n_compacted == 2 * 22
     assert [path.parent.name for path in live_files(lake, "results")].count("month=2025-12") == 4
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 2 * 18
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 2 * 22
     assert [path.parent.name for path in live_files(lake, "results")] == [
         "month=2025-11", "month=2025-12",
     ]  # fmt: skip
@@ -354,7 +358,7 @@ def test_two_at_once_do_not_meet(lake):
         assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
         with pytest.raises(LakeBusy, match="another process"), lake_lock(lake, 0.1):
             pass
-    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 36
+    assert Lake(lake).compact(now_ms=NOW_MS).n_compacted == 44
 
 
 def test_a_file_of_somebody_else_is_named_and_stays(lake):
@@ -366,7 +370,7 @@ def test_a_file_of_somebody_else_is_named_and_stays(lake):
 
     done = Lake(lake).compact(now_ms=NOW_MS)
 
-    assert done.n_compacted == 36
+    assert done.n_compacted == 44
     found = {damaged.path.name: damaged.found for damaged in done.damaged}
     assert found == {
         "strange.parquet": "is no Parquet file, or the end of one is missing",
@@ -472,7 +476,7 @@ def test_trash_is_emptied_ten_minutes_on_by_a_later_one(lake):
         seal(lake, run_id)
     Lake(lake).compact(now_ms=NOW_MS)
     trashed = list(lake.glob("trash/*/*.parquet"))
-    assert len(trashed) == 36
+    assert len(trashed) == 44
     Lake(lake).compact(now_ms=NOW_MS)
     assert all(path.exists() for path in trashed), "somebody may still be reading them"
 

@@ -53,7 +53,7 @@ def test_what_others_saved_meanwhile_stays(lake):
 
     again = Manifest(lake)
     assert again.runs == {"a": SEEN, "b": MirroredRun("b", 1, 1)}
-    assert len(again.names) == 36
+    assert len(again.names) == 44
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_strange_file_is_damaged_and_the_rest_is_known(lake):
     (damaged,) = manifest.refresh().damaged
     assert damaged.path == path
     assert damaged.found == "is no Parquet file, or the end of one is missing"
-    assert len(manifest.names) == 36
+    assert len(manifest.names) == 44
 
 
 def test_ten_thousand_runs_are_loaded_at_once(lake):

@@ -111,6 +111,6 @@ def test_a_stretch_that_is_there_twice_is_kept_once(lake, tmp_path):
     assert counts(lake) == globbed(lake) == exact
     assert {table: len(parts_of(lake, table, "a")) for table in TABLE_NAMES} == {
         "results": 2, "outputs": 2, "events": 2, "plans": 1, "runs": 1, "evaluations": 2,
-        "judge_iterations": 2, "judgements": 2,
+        "judge_iterations": 2, "judgements": 2, "pair_iterations": 2, "preferences": 2,
         "steps": 2, "step_texts": 2,
     }  # fmt: skip

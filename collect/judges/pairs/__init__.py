@@ -1,0 +1,1 @@
+"""Two trials of one case held against each other, in both orders."""
