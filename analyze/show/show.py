@@ -22,6 +22,7 @@ from analyze.query.run_ref import (
     unknown_name,
 )
 from analyze.show.judgements import read_judgements
+from analyze.show.preferences import read_preferences
 from analyze.show.run_page import RunPage, case_lines, run_page_lines
 from analyze.show.trace_file import NoTrace, read_trace, validator_of
 from analyze.show.transcript import TrialPage, transcript_lines
@@ -196,10 +197,12 @@ def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:
     names = read_names(session)
     records = [trial.record_no for trial in trials if trial.record_no is not None]
     judged = read_judgements(session, trials[0].run_id, records)
+    preferred = read_preferences(session, trials[0].run_id, records)
     for trial in trials:
         said = judged.get(trial.record_no or 0, [])
+        pairs = preferred.get(trial.record_no or 0, [])
         text, trace = read_text(session, trial), read_trace(folder, trial.artifact_path)
-        named = TrialPage(with_names(trial, names), text, trace, validator, said)
+        named = TrialPage(with_names(trial, names), text, trace, validator, said, pairs)
         lines += [*(["", ""] if lines else []), *transcript_lines(named)]
         missing = trace.reason if isinstance(trace, NoTrace) else None
         data.append(
@@ -208,6 +211,7 @@ def _trials(session: Session, trials: Sequence[ShownTrial]) -> Shown:
             | {
                 "validator": validator,
                 "judgements": [one.as_json() for one in said],
+                "preferences": [one.as_json() for one in pairs],
                 "artifact": trace.model_dump(mode="json") if isinstance(trace, Artifact) else None,
                 "no_artifact_because": missing,
             }

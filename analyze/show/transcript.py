@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from analyze.render.numbers import duration, moment, usd, whole
 from analyze.render.text import clipped, facts, line_of, lines_of
 from analyze.show.judgements import ShownJudgement, judgement_lines
+from analyze.show.preferences import ShownPreference, preference_lines
 from analyze.show.trace_file import NoTrace
 from analyze.show.trial_rows import ShownTrial, TrialText
 from schemas.errors import counted
@@ -172,6 +173,8 @@ class TrialPage:
     """As the case has it; None where nobody kept it."""
     judgements: Sequence[ShownJudgement] = ()
     """What judges said of it, by evaluation profile."""
+    preferences: Sequence[ShownPreference] = ()
+    """What they prefer, by evaluation profile and other trial."""
 
 
 def transcript_lines(page: TrialPage) -> Iterator[str]:
@@ -309,6 +312,7 @@ def judged_lines(page: TrialPage) -> Iterator[str]:
     yield from map(_check, page.trial.checks or ())
     yield from score_lines(page.text.parsed_output)
     yield from judgement_lines(page.judgements)
+    yield from preference_lines(page.preferences)
 
 
 def _judged(page: TrialPage) -> Iterator[str]:

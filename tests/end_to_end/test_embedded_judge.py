@@ -16,7 +16,8 @@ COLLECT = [sys.executable, "-P", "-m", "collect"]
 def test_a_small_model_judges_itself_and_its_failures_are_its_own(weights, project):
     """One judge has room for an answer, the other is cut off: a failure of that judge's alone."""
     project.suite(models=[{"model_id": "small", "provider": "embedded"}])
-    project.profile(runner_defaults={"max_tokens": 40})
+    # at 0 it answers the same each time, and in time: what is cut off leaves nothing to judge
+    project.profile(runner_defaults={"max_tokens": 400, "temperature": 0})
     project.case("greet", rubric={"scoring_instructions": "A greeting is a 9."})
     judge = {"type": "llm_probe", "provider": "embedded", "timeout_seconds": 600, "retries": 0}
     project.write("configs/evaluation_profiles/own.yaml", {

@@ -363,3 +363,34 @@ def test_a_trial_has_what_judges_said_of_it(new_run):
     kind, strict = found["judgements"]
     assert (kind["status"], strict["final_score"]) == ("failed", 8)
     assert [one["failure"] for one in strict["answers"]] == [None, "refusal", None]
+
+
+def test_a_trial_has_whom_judges_prefer(new_run):
+    run = new_run()
+    made = run.plan("c1")
+    run.result(made, passed=None, raw_output="Hi.")
+    run.compared(made, "other", "other", outcome="lost")  # an older word of the same judges
+    run.compared(made, "this", "other", outcome="tied", n_flips_to_first=1)
+    run.compared(made, other_run_id="z", outcome="tied", is_identical=True, n_comparisons=0)
+    run.compared(made, "this", "refusal", other_run_id="y", outcome=None, status="failed")
+    run.compared(made, "cannot_say", "tie", other_run_id="x", outcome=None)
+    run.write()
+
+    page = call("show", "run-1", "c1", "m1", "--runs", run.runs_dir).out
+    (found,) = json.loads(call("show", "run-1", "c1", "m1", "--runs", run.runs_dir, "--json").out)
+
+    assert "compared by strict with m of run other: tied; 1 of 1 comparison went by" in page
+    assert "main 1, this first (judge): this: ok" in page
+    assert "with m of run x: no judge can say" in page
+    assert "main 1, this first (judge): cannot say: ok" in page
+    assert "with m of run y: no answers of a judge in both orders could be used" in page
+    assert "main 1, other first (judge): refusal" in page
+    assert "with m of run z: tied: both left the same" in page
+    assert "lost" not in page
+    first = found["preferences"][0]
+    assert (first["other_run_id"], first["outcome"], first["n_flips_to_first"]) == (
+        "other",
+        "tied",
+        1,
+    )
+    assert [one["preferred"] for one in first["answers"]] == ["other", "this"]
