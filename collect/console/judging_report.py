@@ -140,6 +140,8 @@ class PairwiseReport(JudgeWork):
     other_run_dir: str = ""
     other_model_id: str | None = None
     """That was asked for; null: of each model the one of its name, or the only one."""
+    n_unpaired: int = 0
+    """Trials without one of the same case and repetition on the other side: left out."""
     models: dict[str, PairCounts] = field(default_factory=dict)
     n_comparisons: int = 0
     """A judge's answers in both orders."""
@@ -154,6 +156,9 @@ class PairwiseReport(JudgeWork):
         profile, other = self.evaluation_profile_id, Path(self.other_run_dir).name
         trials = self.trial_counts("compared")
         lines = [f"evaluation profile {profile}: against run {other}: {trials}"]
+        if self.n_unpaired:
+            left = counted(self.n_unpaired, "trial")
+            lines.append(f"left out: {left} without one of the same case and repetition there")
         for model_id, one in self.models.items():
             same = f" ({one.identical:,} identical)" if one.identical else ""
             unsaid = f", {one.cannot_say:,} cannot say" if one.cannot_say else ""

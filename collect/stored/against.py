@@ -25,6 +25,10 @@ class Against:
     """That both were asked, in the same words."""
     notes: tuple[str, ...]
 
+    def n_trials(self, places: Collection[TrialKey]) -> int:
+        """Return how many trials of this run could have one on the other side."""
+        return sum(model in self.models and case in self.cases for model, case, _ in places)
+
     def jobs(self, places: Mapping[TrialKey, LinePlace]) -> Iterator[PairJob]:
         """Yield the trials that have one of the same case and repetition on the other side.
 

@@ -150,9 +150,12 @@ class StoredJudging:
 
         system = pair_system_prompt(evaluation)
         async with opened_queue(by, system, self._say, pairing, self._progress) as pairs:
-            for job in against.jobs(places):
+            jobs = list(against.jobs(places))
+            for job in jobs:
                 pairs.add(job)
-            return await self._drained(pairs, interrupts)
+            report = await self._drained(pairs, interrupts)
+        report.n_unpaired = against.n_trials(places) - len(jobs)
+        return report
 
     async def _drained(self, queue: JudgingQueue[Job, Report], interrupts: Interrupts) -> Report:
         """Wait for a queue, which Ctrl-C ends."""

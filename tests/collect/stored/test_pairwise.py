@@ -254,3 +254,19 @@ def test_money_ends_before_the_next_question(pair):
 
     assert report["stopped"].startswith("max_cost")
     assert report["n_open"] > 0
+
+
+def test_a_trial_without_a_counterpart_is_counted(pair):
+    pair.make()
+    pair.project.profile(execution_policy={"run_repetitions": 2})
+    pair.other("A fine answer.", "twice")
+    pair.model.says = the_one_with("fine")
+
+    done = collect_log(
+        pair.project.root, "evaluate", "twice", "--evaluation-profile", "strict",
+        "--against", "other",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "left out: 1 trial without one of the same case and repetition there" in done.stdout
+    assert "1 won" in done.stdout
