@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from schemas.base import Count, Positive, Rate, Record, UsdSum
+from schemas.base import Count, Interval, Positive, Rate, Record, UsdSum
 from schemas.run.judgement import Score
 
 
@@ -27,11 +29,45 @@ class JudgedScore(Record):
     )
 
 
+class ModelPreference(Record):
+    """How the trials of one model stand against those of a rival, for the judges of a profile."""
+
+    model_id: str
+    evaluation_profile_id: str
+    other_run_id: str = Field(description="Run of the rival; perhaps the run itself.")
+    other_model_id: str = Field(description="The rival.")
+    n_compared: Positive = Field(description="Trials held against one of the rival.")
+    n_won: Count = Field(description="Of these, preferred in both orders.")
+    n_tied: Count = Field(description="Of these, with no preference that the order leaves alone.")
+    n_lost: Count = Field(description="Of these, where the rival is preferred in both orders.")
+    n_identical: Count = Field(description="Of those tied, where both left the same.")
+    n_cannot_say: Count = Field(description="Of those compared, where no judge can say.")
+    n_failed: Count = Field(description="Of those compared, without a usable answer in each order.")
+    n_units: Count = Field(description="Cases with an outcome, or clusters of them.")
+    share: Rate | None = Field(
+        description="Mean over those units of 1 for won, 1/2 for tied and 0 for lost: at 0.5 "
+        "neither is preferred; null: no outcome."
+    )
+    share_ci95: Interval | None = Field(
+        description="Its 95 % interval, of a rate over cases; null below two units."
+    )
+    n_comparisons: Count = Field(description="Questions with an answer in both orders that count.")
+    n_flips_to_first: Count = Field(description="Of these, both times for what stood first: ties.")
+    n_flips_to_second: Count = Field(
+        description="Of these, both times for what stood second: ties."
+    )
+    n_longer_won: Count = Field(description="Trials won or lost by the longer answer.")
+    n_shorter_won: Count = Field(description="Trials won or lost by the shorter answer.")
+
+
 class JudgeAnswers(Record):
     """What one judge answered; its failures are its own, each by its kind."""
 
     evaluation_profile_id: str
     judge_id: str
+    question: Literal["score", "pair"] = Field(
+        description="`score`: of one trial; `pair`: which of two is better."
+    )
     n_asked: Positive = Field(description="Questions, those of before another answer included.")
     n_answered: Count = Field(description="Questions with an answer that could be used.")
     n_refusal: Count = Field(description="It would not judge.")
@@ -44,7 +80,8 @@ class JudgeAnswers(Record):
 
 
 class JudgedParts(Record):
-    """Scores and answers, by evaluation profile."""
+    """Scores, preferences and answers, by evaluation profile."""
 
     scores: tuple[JudgedScore, ...]
+    preferences: tuple[ModelPreference, ...]
     judges: tuple[JudgeAnswers, ...]

@@ -41,7 +41,7 @@ from schemas.output.report import (
     Transcripts,
     TrialMark,
 )
-from schemas.output.report_judged import JudgeAnswers, JudgedParts, JudgedScore
+from schemas.output.report_judged import JudgeAnswers, JudgedParts, JudgedScore, ModelPreference
 from schemas.output.report_steps import LoopCount, StepParts, StopCount, TimeSplit, ToolCount
 from schemas.output.summary import (
     GroupSummary,
@@ -660,10 +660,35 @@ class _Maker:
                 for profile in ("strict", "kind")
                 for model in self.size.models
             ),
+            preferences=tuple(
+                ModelPreference(
+                    model_id=model,
+                    evaluation_profile_id="strict",
+                    other_run_id=BASE_ID,
+                    other_model_id=model,
+                    n_compared=40,
+                    n_won=14,
+                    n_tied=17,
+                    n_lost=6,
+                    n_identical=3,
+                    n_cannot_say=2,
+                    n_failed=1,
+                    n_units=20,
+                    share=0.61,
+                    share_ci95=self.interval(0.61),
+                    n_comparisons=37,
+                    n_flips_to_first=5,
+                    n_flips_to_second=1,
+                    n_longer_won=13,
+                    n_shorter_won=7,
+                )
+                for model in self.size.models
+            ),
             judges=(
                 JudgeAnswers(
                     evaluation_profile_id="strict",
                     judge_id="main",
+                    question="score",
                     n_asked=120,
                     n_answered=112,
                     n_refusal=1,

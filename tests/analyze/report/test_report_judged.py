@@ -2,9 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from analyze.report.sections.judged import mean_score
+from analyze.report.sections.judged import mean_preference, mean_score
 from tests.support.analyze_cli import call
 from tests.support.run_rows import sha
 
@@ -73,6 +74,60 @@ def test_cases_of_a_cluster_are_one_draw(run):
     assert (one["n_units"], one["score"]) == (2, 5.5)
 
 
+def test_preferences_are_counted_by_rival_and_their_share_is_a_mean_of_cases(run):
+    """Cases: a won twice, b tied and lost, c cannot be said: (1 + 0.25) / 2."""
+    for case_id, repetition, fields in (
+        ("a", 1, {"outcome": "won", "answer_chars": 9, "other_answer_chars": 3}),
+        ("a", 2, {"outcome": "won", "answer_chars": 3, "other_answer_chars": 3}),
+        ("b", 1, {"outcome": "tied", "n_comparisons": 3, "n_flips_to_first": 2,
+                  "n_flips_to_second": 1}),
+        ("b", 2, {"outcome": "lost", "answer_chars": 9, "other_answer_chars": 3}),
+        ("c", 1, {"outcome": None}),
+        ("c", 2, {"outcome": None, "status": "failed", "n_comparisons": 0}),
+    ):  # fmt: skip
+        trial = run.plan(case_id, repetition)
+        run.result(trial, passed=None, objective_pass=None)
+        if (case_id, repetition) == ("a", 1):
+            run.compared(trial, outcome="lost")  # superseded by what follows
+        said = ("this", "no_response") if fields.get("status") else ("this", "other")
+        run.compared(trial, *said, **fields)
+    trial = run.plan("d")
+    run.result(trial, passed=None, objective_pass=None)
+    run.compared(trial, outcome="tied", is_identical=True, n_comparisons=0, other_model_id="z")
+    run.write()
+
+    found = judged(run)
+
+    assert found["scores"] == []
+    one, of_z = found["preferences"]
+    counts = {name: one[f"n_{name}"] for name in ("compared", "won", "tied", "lost", "identical",
+              "cannot_say", "failed", "comparisons", "flips_to_first", "flips_to_second",
+              "longer_won", "shorter_won")}  # fmt: skip
+    assert counts == {
+        "compared": 6, "won": 2, "tied": 1, "lost": 1, "identical": 0, "cannot_say": 1,
+        "failed": 1, "comparisons": 7, "flips_to_first": 2, "flips_to_second": 1,
+        "longer_won": 1, "shorter_won": 1,
+    }  # fmt: skip
+    assert (one["n_units"], one["share"]) == (2, 0.625)
+    assert one["share_ci95"]["low"] < 0.625 < one["share_ci95"]["high"]
+    assert (of_z["other_model_id"], of_z["n_identical"], of_z["share"]) == ("z", 1, 0.5)
+    assert of_z["share_ci95"] is None
+    (judge,) = found["judges"]
+    assert (judge["question"], judge["n_asked"], judge["n_no_response"]) == ("pair", 12, 1)
+
+
+def test_cases_of_a_cluster_are_one_draw_of_preferences_too(run):
+    for case_id, outcome, cluster in (("a", "won", "x"), ("b", "won", "x"), ("c", "lost", None)):
+        trial = run.plan(case_id, cluster=cluster)
+        run.result(trial, passed=None, objective_pass=None)
+        run.compared(trial, outcome=outcome)
+    run.write()
+
+    (one,) = judged(run)["preferences"]
+
+    assert (one["n_units"], one["share"]) == (2, 0.5)
+
+
 def test_a_run_that_nobody_judged_has_no_such_part(run):
     run.result(run.plan("a"), passed=True)
     run.write()
@@ -93,3 +148,27 @@ def test_a_run_that_nobody_judged_has_no_such_part(run):
 def test_a_mean_has_the_interval_of_t(units, expected):
     for found, wanted in zip(mean_score(units), expected, strict=True):
         assert found is wanted is None or found == pytest.approx(wanted, rel=1e-5)
+
+
+def test_of_sixteen_cases_that_all_won_the_share_has_the_interval_of_a_rate():
+    """The limit below of 16 of 16 by Wilson: 0.8064."""
+    share, interval = mean_preference([1.0] * 16, [1] * 16)
+
+    assert share == 1
+    assert (interval.low, interval.high) == (pytest.approx(0.8064, abs=1e-4), 1)
+
+
+@pytest.mark.parametrize("p_tied", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize("n_cases", [10, 40])
+def test_the_interval_of_a_preference_holds_the_true_one(n_cases, p_tied):
+    """Cases differ (Beta), trials of a case share its chance; ties come by a coin of their own."""
+    draws = np.random.default_rng(20)
+    n_draws, n_trials, held = 1_000, 3, 0
+    for _ in range(n_draws):
+        chance = np.repeat(draws.beta(1.4, 0.6, n_cases)[:, None], n_trials, axis=1)
+        points = (draws.random(chance.shape) < chance).astype(float)
+        points[draws.random(chance.shape) < p_tied] = 0.5
+        _, found = mean_preference(points.sum(axis=1).tolist(), [n_trials] * n_cases)
+        held += found.low <= p_tied * 0.5 + (1 - p_tied) * 0.7 <= found.high
+
+    assert held / n_draws >= 0.92
