@@ -14,6 +14,14 @@ RUNS = Path("runs")
 NoSyncOption = Annotated[
     bool, typer.Option("--no-sync", help="Read the lake as it is; do not look for news.")
 ]
+EvaluationProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--evaluation-profile",
+        metavar="ID",
+        help="Verdicts with its judges, instead of those of each run's own evaluation profile.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 RUN_HELP = "A run id, a path to a run's folder, `latest`, `previous` or `label:NAME`."

@@ -334,14 +334,13 @@ def validate(
 
 @app.command(rich_help_panel=SET_UP)
 def doctor(
-    suite: Annotated[
-        str | None, typer.Option("--suite", metavar="ID|PATH", help="Default: every suite here.")
-    ] = None,
+    suite: options.AnySuiteOption = None,
+    evaluation_profile: options.EvaluationOption = None,
     runs: options.RunsOption = Path("runs"),
     allow_host: options.AllowHostOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Find what would keep a run from working. Keys, endpoints, models, the machine.
+    """Find what would keep a run from working. Keys, endpoints, models, judges, the machine.
 
     Exit codes: 0 nothing failed; 1 something did; 2 usage or configuration.
 
@@ -350,7 +349,8 @@ def doctor(
     from collect.doctor import run_doctor
 
     again = shlex.join(["collect", *sys.argv[1:]])
-    raise typer.Exit(run_doctor(suite, runs, allow_host or (), as_json=json, again=again))
+    asked = suite, evaluation_profile, runs, allow_host or ()
+    raise typer.Exit(run_doctor(*asked, as_json=json, again=again))
 
 
 @app.command(rich_help_panel=SET_UP)
@@ -372,9 +372,7 @@ def schema(
 def restore(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
     runs: options.RunsOption = Path("runs"),
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
-    ] = False,
+    dry_run: options.DryRunOption = False,
     json: options.JsonOption = False,
 ) -> None:
     """Write a lost or shortened log of a run again, from the lake.

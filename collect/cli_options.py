@@ -60,6 +60,12 @@ SkipUnevaluableOption = Annotated[
         "--skip-unevaluable", help="Run without tools, runners and checks that are not there."
     ),
 ]
+AnySuiteOption = Annotated[
+    str | None, typer.Option("--suite", metavar="ID|PATH", help="Default: every suite here.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")
+]
 EvaluationOption = Annotated[
     str | None,
     typer.Option(

@@ -121,22 +121,27 @@ class Pages:
         )
 
 
-def open_history(path: str | Path = ".", *, sync: bool = True) -> History:
+def open_history(
+    path: str | Path = ".", *, sync: bool = True, evaluation_profile: str | None = None
+) -> History:
     """Open every run ever made in a project.
 
     Args:
         path: the folder of the runs, or a project that holds it as `runs/`.
         sync: bring in what runs have written since the last time.
+        evaluation_profile: whose judges have a say in verdicts; by default those of each run's own.
 
     Raises:
-        ConfigError: there are no runs.
+        ConfigError: there are no runs, or the profile decides nothing in them.
         AnalyzeError: the lake cannot be read.
 
     Example:
         >>> with open_history() as history:  # doctest: +SKIP
         ...     history.model_summary.filter(pl.col("passed_rate") > 0.8).collect()
     """
-    return History(open_session(_runs_dir(Path(path)), sync=sync))
+    return History(
+        open_session(_runs_dir(Path(path)), sync=sync, evaluation_profile=evaluation_profile)
+    )
 
 
 class History(Verdicts, Pages):
@@ -198,7 +203,16 @@ class History(Verdicts, Pages):
             return pa.Table.from_batches(batches, schema)
 
         sql, repairs = bind(query, parameters), self._session.repairs
-        return frame_of_table(ask(self.path, sql, table_of, timeout_s=timeout_s, repairs=repairs))
+        return frame_of_table(
+            ask(
+                self.path,
+                sql,
+                table_of,
+                timeout_s=timeout_s,
+                repairs=repairs,
+                evaluation_profile=self._session.evaluation_profile,
+            )
+        )
 
     def view(self, name: str) -> pl.LazyFrame:
         """Return a view as a lazy frame; it is read when this is called.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from analyze.charts import CHARTS
-from analyze.cli_options import RUN_HELP, RUNS, NoSyncOption, RunsOption
+from analyze.cli_options import RUN_HELP, RUNS, EvaluationProfileOption, NoSyncOption, RunsOption
 
 if TYPE_CHECKING:
     from analyze.report.sections import ReportContext
@@ -35,6 +35,7 @@ def chart(
     dark: Annotated[bool, typer.Option("--dark", help="Draw it for a dark ground.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,
     runs: RunsOption = RUNS,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
 ) -> None:
     """Draw one chart of a run.
@@ -52,7 +53,9 @@ def chart(
     from analyze.query.thresholds import limits_in_force
     from analyze.report.sections import read_context
 
-    with open_session(runs_dir_of(runs, run), sync=not no_sync) as session:
+    with open_session(
+        runs_dir_of(runs, run), sync=not no_sync, evaluation_profile=evaluation_profile
+    ) as session:
         run_id = resolve_run(session, run)
         context = read_context(session, run_id, limits_in_force(Path.cwd()))
         names = read_names(session)

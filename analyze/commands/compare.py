@@ -48,6 +48,7 @@ def compare(
     allow: options.AllowOption = None,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
+    evaluation_profile: options.EvaluationProfileOption = None,
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
@@ -70,7 +71,9 @@ def compare(
     limits = limits_in_force(Path.cwd())
     with (
         imported_meanwhile(*MODELS),
-        open_session(where, sync=not no_sync, threads=1) as session,  # two runs are quick to read
+        open_session(
+            where, sync=not no_sync, threads=1, evaluation_profile=evaluation_profile
+        ) as session,  # two runs are quick to read
     ):
         sides = resolve_compared(
             session,

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUNS, JsonOption, ModelOption, NoSyncOption, RunsOption
+from analyze.cli_options import (
+    RUNS,
+    EvaluationProfileOption,
+    JsonOption,
+    ModelOption,
+    NoSyncOption,
+    RunsOption,
+)
 from analyze.exporters import EXPORTERS
 
 if TYPE_CHECKING:
@@ -49,6 +56,7 @@ def export(
     model: ModelOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
     runs: RunsOption = RUNS,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -74,9 +82,14 @@ def export(
     number: Style | None = None if style is None else 4 if style == "4" else 5
     own = None
     if Path(what).is_file() and not is_run_folder(runs / what):
+        if evaluation_profile is not None:
+            message = f"{what} is a report; its verdicts are those that it holds"
+            raise ConfigError([Problem(None, message, "--evaluation-profile")])
         texts = _of_report(Path(what), exporter, output, number, model)
     else:
-        with open_session(runs_dir_of(runs, what), sync=not no_sync) as session:
+        with open_session(
+            runs_dir_of(runs, what), sync=not no_sync, evaluation_profile=evaluation_profile
+        ) as session:
             run_id = resolve_run(session, what)
             model = model_for(session, model)
             if exporter.is_folder and output is None:

@@ -23,6 +23,7 @@ def flaky(
     ] = False,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
+    evaluation_profile: options.EvaluationProfileOption = None,
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
@@ -40,7 +41,10 @@ def flaky(
     wanted = options.form_of(form, json=json)
     limits = limits_in_force(Path.cwd())
     known = known_in(quarantine)
-    with open_session(runs, sync=not no_sync) as session, Progress() as progress:
+    with (
+        open_session(runs, sync=not no_sync, evaluation_profile=evaluation_profile) as session,
+        Progress() as progress,
+    ):
         model = model_for(session, model)
         require_known(session, suite, model)
         names = names_for(wanted, session)

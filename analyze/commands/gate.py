@@ -65,6 +65,7 @@ def gate(
     ] = None,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
+    evaluation_profile: options.EvaluationProfileOption = None,
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
@@ -104,7 +105,7 @@ def gate(
     if junit is not None:
         _require_place(junit)
     where = runs_dir_of(runs, candidate)
-    with open_session(where, sync=not no_sync) as session:
+    with open_session(where, sync=not no_sync, evaluation_profile=evaluation_profile) as session:
         meant = replace(question, model=model_for(session, model))
         decision = decide(session, meant, datetime.now(UTC).date())
         names = names_for(wanted, session)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import RUNS, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, EvaluationProfileOption, NoSyncOption, RunsOption
 from schemas.errors import counted
 
 
@@ -19,6 +19,7 @@ def open_database(
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE even if it is something else.")
     ] = False,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
 ) -> None:
     """Write a DuckDB file with every view, for other clients.
@@ -29,10 +30,13 @@ def open_database(
     Example: analyze open --db bench.duckdb
     """
     from analyze.query.database_file import write_database
-    from analyze.query.session import sync_new_runs
+    from analyze.query.session import check_evaluation_profile, sync_new_runs
 
     sync_new_runs(runs, sync=not no_sync)
-    n_files = write_database(runs, db, force=force, repairs=not no_sync)
+    check_evaluation_profile(runs, evaluation_profile)
+    n_files = write_database(
+        runs, db, force=force, repairs=not no_sync, evaluation_profile=evaluation_profile
+    )
     typer.echo(f"{db}: every view, over {counted(n_files, 'file')} of {runs / 'lake'}")
     typer.echo("It is a private cache: the rows stay in the lake, and it may be deleted any time.")
     typer.echo(f"Refresh it after new runs:  analyze open --db {db} --runs {runs}")

@@ -32,6 +32,7 @@ def power(
     model: options.ModelOption = None,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
+    evaluation_profile: options.EvaluationProfileOption = None,
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
@@ -57,7 +58,7 @@ def power(
         raise typer.BadParameter(what)
     used = limits_in_force(Path.cwd())
     where = runs if run is None else runs_dir_of(runs, run)
-    with open_session(where, sync=not no_sync) as session:
+    with open_session(where, sync=not no_sync, evaluation_profile=evaluation_profile) as session:
         meant = model_for(session, model)
         question = PowerQuestion(suite, run, meant, cases, repetitions, difference)
         answer = plan_power(session, question, used.thresholds)

@@ -37,6 +37,7 @@ def regressions(
     ] = False,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
+    evaluation_profile: options.EvaluationProfileOption = None,
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
@@ -59,7 +60,10 @@ def regressions(
     look = look_options(runs, allowed)
     limits = limits_in_force(Path.cwd())
     entries = known_in(known)
-    with open_session(runs, sync=not no_sync) as session, Progress() as progress:
+    with (
+        open_session(runs, sync=not no_sync, evaluation_profile=evaluation_profile) as session,
+        Progress() as progress,
+    ):
         model = model_for(session, model)
         require_known(session, suite, model)
         names = names_for(wanted, session)

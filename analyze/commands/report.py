@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUN_HELP, RUNS, KnownOption, NoSyncOption
+from analyze.cli_options import RUN_HELP, RUNS, EvaluationProfileOption, KnownOption, NoSyncOption
 from analyze.commands import known_in
 from schemas.errors import ConfigError, Problem, display_path
 
@@ -62,6 +62,7 @@ def report(
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE although it is no report of ours.")
     ] = False,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
 ) -> None:
     """Report one run: its models, what changed, what to distrust.
@@ -94,7 +95,9 @@ def report(
     with _bundle_for(wanted) as bundle:
         with (
             imported_meanwhile(*modules),
-            open_session(runs_dir_of(runs, named), sync=not no_sync) as session,
+            open_session(
+                runs_dir_of(runs, named), sync=not no_sync, evaluation_profile=evaluation_profile
+            ) as session,
             Progress() as progress,
         ):
             run_id = resolve_run(session, named)

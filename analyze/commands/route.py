@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUNS, FormOption, JsonOption, NoSyncOption, RunsOption, form_of
+from analyze.cli_options import (
+    RUNS,
+    EvaluationProfileOption,
+    FormOption,
+    JsonOption,
+    NoSyncOption,
+    RunsOption,
+    form_of,
+)
 from analyze.commands import print_document
 
 
@@ -28,6 +36,7 @@ def route(
     suite: Annotated[str | None, typer.Option(help="Judge by this suite alone.")] = None,
     form: FormOption = None,
     runs: RunsOption = RUNS,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -51,7 +60,7 @@ def route(
 
     wanted = form_of(form, json=json)
     needs = Needs(need == "tool_use", min_quality, max_cost, max_latency)
-    with open_session(runs, sync=not no_sync) as session:
+    with open_session(runs, sync=not no_sync, evaluation_profile=evaluation_profile) as session:
         if suite is not None:
             require_suite(session, suite)
         options = read_options(session, Scope(suite_id=suite))

@@ -32,6 +32,7 @@ def runs(
     known: options.KnownOption = None,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
+    evaluation_profile: options.EvaluationProfileOption = None,
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
@@ -48,7 +49,7 @@ def runs(
     from analyze.regressions.document import open_section, unused_section
 
     wanted, entries = options.form_of(form, json=json), known_in(known)
-    with open_session(runs, sync=not no_sync) as session:
+    with open_session(runs, sync=not no_sync, evaluation_profile=evaluation_profile) as session:
         model = model_for(session, model)
         require_known(session, suite, model)
         if label is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUNS, NoSyncOption, RunsOption
+from analyze.cli_options import RUNS, EvaluationProfileOption, NoSyncOption, RunsOption
 from schemas.errors import EXIT_USAGE, counted
 
 
@@ -40,6 +40,7 @@ def sql(
         float,
         typer.Option("--timeout", metavar="SECONDS", min=0.001, help="Stop the query after it."),
     ] = 60.0,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
 ) -> None:
     """Ask every run ever made a question in SQL. Reads the lake and nothing else.
@@ -49,18 +50,21 @@ def sql(
 
     Example: analyze sql "select model_id, passed_rate from model_summary"
     """
-    from analyze.query.session import sync_new_runs
+    from analyze.query.session import check_evaluation_profile, sync_new_runs
     from analyze.sql.output import BY_SUFFIX, OutputOptions, print_answer, write_answer
 
     if json and form not in {None, "json"}:
         _exit_with_error(f"--json and --format {form} exclude each other")
     by_name = BY_SUFFIX.get(output.suffix.lower(), "table") if output else "table"
-    wish = OutputOptions("json" if json else form or by_name, max_rows, timeout, not no_sync)
+    wish = OutputOptions(
+        "json" if json else form or by_name, max_rows, timeout, not no_sync, evaluation_profile
+    )
     if wish.form == "parquet" and output is None and sys.stdout.isatty():
         _exit_with_error("--format parquet is no text; name a file with --output")
     if output is not None and query is None:
         _exit_with_error("--output needs a query; `-` reads one from standard input")
     sync_new_runs(runs, sync=not no_sync)
+    check_evaluation_profile(runs, evaluation_profile)
     if query is None:
         from analyze.sql.repl import run_prompt
 

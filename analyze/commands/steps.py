@@ -6,7 +6,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from analyze.cli_options import RUNS, JsonOption, ModelOption, NoSyncOption, RunArgument, RunsOption
+from analyze.cli_options import (
+    RUNS,
+    EvaluationProfileOption,
+    JsonOption,
+    ModelOption,
+    NoSyncOption,
+    RunArgument,
+    RunsOption,
+)
 
 
 def steps(
@@ -34,6 +42,7 @@ def steps(
         typer.Option("--format", help="json and csv have every column and the whole text."),
     ] = None,
     runs: RunsOption = RUNS,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -55,6 +64,6 @@ def steps(
     wanted = "json" if json else form or "table"
     runs_dir = runs_dir_of(runs, run)
     asked = StepQuestion(run, case, model, tool, errors, where)
-    with open_session(runs_dir, sync=not no_sync) as session:
+    with open_session(runs_dir, sync=not no_sync, evaluation_profile=evaluation_profile) as session:
         query = steps_query(session, asked, whole=wanted in {"json", "csv"})
     print_answer(runs_dir, query, OutputOptions(wanted, max_rows, repairs=not no_sync))

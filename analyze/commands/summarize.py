@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from analyze.cli_options import RUN_HELP, RUNS, JsonOption, NoSyncOption, RunsOption
+from analyze.cli_options import (
+    RUN_HELP,
+    RUNS,
+    EvaluationProfileOption,
+    JsonOption,
+    NoSyncOption,
+    RunsOption,
+)
 
 
 def summarize(
@@ -16,11 +23,13 @@ def summarize(
     ] = None,
     runs: RunsOption = RUNS,
     json: JsonOption = False,
+    evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
 ) -> None:
     """Write summary.json and summary.md of runs; print the tables.
 
-    A run whose folder is not here, or not by this tool, is printed only. With --json paths go to
+    A run whose folder is not here, or not by this tool, is printed only, as is what another
+    evaluation profile than the run's own says. With --json paths go to
     standard error; several runs are one list.
 
     Example: analyze summarize latest
@@ -39,7 +48,9 @@ def summarize(
 
     names = run or ["latest"]
     as_list = len(names) > 1 or names == ["all"]
-    with open_session(runs_dir_of(runs, names[0]), sync=not no_sync) as session:
+    with open_session(
+        runs_dir_of(runs, names[0]), sync=not no_sync, evaluation_profile=evaluation_profile
+    ) as session:
         run_ids: dict[str, None] = {}
         for name in names:
             every = [known.run_id for known in reversed(known_runs(session))]
@@ -59,7 +70,7 @@ def summarize(
                 called = names_of_run(folder) if folder and is_ours else read_names(session)
                 text = summary_markdown(summary, inventory, called)
                 typer.echo(("\n" if place else "") + text, nl=False)
-            if folder is not None and is_ours:
+            if folder is not None and is_ours and evaluation_profile is None:
                 for path in write_files(folder, summary):
                     typer.echo(path, err=json)
     if json and as_list:

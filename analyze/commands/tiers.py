@@ -17,6 +17,7 @@ def tiers(
     ] = None,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
+    evaluation_profile: options.EvaluationProfileOption = None,
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
@@ -32,7 +33,7 @@ def tiers(
     from analyze.routing.render import tiers_document, tiers_json
 
     wanted = options.form_of(form, json=json)
-    with open_session(runs, sync=not no_sync) as session:
+    with open_session(runs, sync=not no_sync, evaluation_profile=evaluation_profile) as session:
         names = [] if run in (None, ["all"]) else run or []
         scope = Scope(tuple(resolve_run(session, name) for name in names))
         rows, bounds = read_tool_use(session, scope), bounds_of(session)

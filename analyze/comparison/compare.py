@@ -25,7 +25,7 @@ from analyze.comparison.model_result import figures_of, judged, mean_rate, paire
 from analyze.comparison.nights import candidate_model, nights_of
 from analyze.comparison.pairing import PairedCase, PairedGroup, Pooled, common_cases, pair
 from analyze.comparison.planned import model_runs
-from analyze.comparison.ratios import ratios_of
+from analyze.comparison.scores import score_measures
 from analyze.lake.content_ids import CaseIdUse
 from analyze.stats.intervals import Clusters, n_clusters, unit_sums
 from analyze.stats.paired_means import benjamini_hochberg
@@ -123,7 +123,7 @@ def compare(
         min_coverage: in place of that of the thresholds.
         without: cases that are not tested; each is listed as excluded.
     """
-    base, candidate, rows, causes, runs_dir, past, cuts, last_runs, cells = evidence
+    base, candidate, rows, causes, runs_dir, past, cuts, last_runs, cells, scores = evidence
     first, second = set(base.run_ids), set(candidate.run_ids)
     pairing = pair(
         [row for row in rows if row.run_id in first],
@@ -149,11 +149,12 @@ def compare(
             history=[
                 run[candidate_model(group)] for run in history if candidate_model(group) in run
             ],
+            scores=tuple(score_measures(group, scores, allowed=pairing.allowed)),
         )
         for group in groups
     ]
     qs = benjamini_hochberg([one.p for one in before])
-    ratios = ratios_of([one.measures for one in before], limits.thresholds)
+    secondary = iter(benjamini_hochberg([p for model in before for p in model.secondary_p]))
     comparable = [one.group for one in before if not one.obstacles]
     return Comparison(
         base=_side(base),
@@ -166,8 +167,7 @@ def compare(
         next_command=None if groups else _of_two_models(rows, base, candidate, runs_dir),
         renames=_renames(rows, runs_dir, first, second),
         groups=tuple(
-            judged(one, q, its, limits.thresholds)
-            for one, q, its in zip(before, qs, ratios, strict=True)
+            judged(one, q, secondary, limits.thresholds) for one, q in zip(before, qs, strict=True)
         ),
         overall=_overall(comparable),
         tags=tuple(_by_tag(comparable)) if by == "tag" else (),

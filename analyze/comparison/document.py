@@ -16,7 +16,9 @@ from analyze.render.numbers import (
     pair,
     percent,
     points,
+    score,
     signed_points,
+    signed_score,
     some,
     times,
     whole,
@@ -35,6 +37,7 @@ from schemas.output.comparison import (
     RateDifference,
     Ratio,
     RatioMetric,
+    ScoreDifference,
     Side,
     ThresholdsUsed,
     Verdict,
@@ -172,6 +175,15 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
                 f"the base's (95 % {times(ratio.low)} to {times(ratio.high)}, q {chance(ratio.q)}"
                 f"{_rests(ratio)})"
             )
+    for one in group.scores:
+        if one.verdict in {"regressed", "improved"}:
+            yield (
+                f"{score_word(one)}: score {score(one.base_score)} -> {score(one.candidate_score)} "
+                f"by {one.evaluation_profile_id} ({signed_score(one.difference)}, 95 % "
+                f"{score_limits(one)}, q {chance(one.q)})"
+            )
+        elif one.reason is not None:
+            yield f"scores of {one.evaluation_profile_id} are not compared: {one.reason}"
     yield from group.warnings
 
 
@@ -276,6 +288,19 @@ def ratio_word(ratio: Ratio) -> str:
         "improved": "faster" if is_time else "less",
     }
     return word.get(ratio.verdict, WORDS[ratio.verdict])
+
+
+def score_word(found: ScoreDifference) -> str:
+    """Return the verdict on scores in a word or two."""
+    word = {"regressed": "judged worse", "improved": "judged better"}
+    return word.get(found.verdict, WORDS[found.verdict])
+
+
+def score_limits(found: ScoreDifference) -> str:
+    """Return the limits of a difference of scores: `-1.50 to -0.20`; empty: there are none."""
+    if found.low is None or found.high is None:
+        return ""
+    return f"{signed_score(found.low)} to {signed_score(found.high)}"
 
 
 CHANGE_TITLES = ("change", "case", "model", "base", "candidate")

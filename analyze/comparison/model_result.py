@@ -25,7 +25,8 @@ from analyze.comparison.pairing import (
     common_cases,
 )
 from analyze.comparison.planned import ModelRun, planned_answers
-from analyze.comparison.ratios import Measure, measures_of
+from analyze.comparison.ratios import Measure, measures_of, ratio_of
+from analyze.comparison.scores import ScoreMeasure, score_difference
 from analyze.comparison.verdict import (
     effective_margin,
     limits_of,
@@ -40,7 +41,7 @@ from analyze.stats.night_noise import rate_between_nights
 from analyze.stats.paired_rates import RateInterval, RateTest, rate_difference, rate_test
 from schemas.base import same_fields
 from schemas.config.project import Thresholds
-from schemas.output.comparison import Axis, GroupComparison, RateDifference, Ratio, SideFacts
+from schemas.output.comparison import Axis, GroupComparison, RateDifference, SideFacts
 
 
 def side_facts(group: PairedGroup, place: int, causes: Causes, cuts: Cuts) -> SideFacts:
@@ -106,6 +107,8 @@ class Figures:
     """Why the sides cannot be compared."""
     nights: Nights | None = None
     """How the model varies between nights; None where both sides are the same ones."""
+    scores: tuple[ScoreMeasure, ...] = ()
+    """By evaluation profile."""
     history: tuple[ModelRun, ...] = ()
     """Of the candidate's model, the newest first; none where both sides are the same runs."""
 
@@ -113,6 +116,11 @@ class Figures:
     def p(self) -> float | None:
         """What the model adds to the family; None when it is not compared."""
         return None if self.obstacles or self.interval is None or self.test is None else self.test.p
+
+    @property
+    def secondary_p(self) -> list[float | None]:
+        """What the model adds to the family of secondary metrics, in the order of its results."""
+        return [*(one.p for one in self.measures), *(one.p for one in self.scores)]
 
 
 def figures_of(
@@ -124,6 +132,7 @@ def figures_of(
     differing: Collection[Axis] = (),
     nights: Nights | None = None,
     history: Sequence[ModelRun] = (),
+    scores: tuple[ScoreMeasure, ...] = (),
 ) -> Figures:
     """Return the figures of one model that do not depend on other models.
 
@@ -150,6 +159,7 @@ def figures_of(
         obstacles=obstacles,
         nights=nights,
         history=tuple(history),
+        scores=scores,
     )
 
 
@@ -205,11 +215,12 @@ def mean_rate(k: Sequence[int], m: Sequence[int]) -> float:
 
 
 def judged(
-    figures: Figures, q: float | None, ratios: tuple[Ratio, ...], thresholds: Thresholds
+    figures: Figures, q: float | None, secondary: Iterator[float | None], thresholds: Thresholds
 ) -> GroupComparison:
     """Return one model with its verdict.
 
-    The q is over the models of the call.
+    The q is over the models of the call; of `secondary`, those of its times, counts, costs and
+    scores are taken.
     """
     difference = _difference(figures, q, thresholds)
     verdict = verdict_of(difference, figures.obstacles, thresholds)
@@ -242,7 +253,10 @@ def judged(
         difference=difference,
         n_cases=rests_on[0],
         n_clusters=rests_on[1],
-        ratios=ratios,
+        ratios=tuple(ratio_of(one, next(secondary), thresholds) for one in figures.measures),
+        scores=tuple(
+            score_difference(one, next(secondary), thresholds.alpha) for one in figures.scores
+        ),
     )
 
 

@@ -2,8 +2,7 @@
 
 The value of a case is the mean of ln over its trials, so that the ratio of two sides is one of
 geometric means and a single slow trial moves it little. All cases of a night share its server:
-between runs of different nights, what nights vary by is in the interval and in p. Ratios are a
-family of tests of their own.
+between runs of different nights, what nights vary by is in the interval and in p.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from analyze.comparison.pairing import PairedCase, Pooled
 from analyze.render.numbers import percent
 from analyze.stats.intervals import n_clusters, unit_means
 from analyze.stats.night_noise import t_between_nights
-from analyze.stats.paired_means import MeanDifference, benjamini_hochberg, paired_t
+from analyze.stats.paired_means import MeanDifference, paired_t
 from analyze.stats.paired_rates import ROUNDING
 from schemas.base import same_fields
 from schemas.config.project import Thresholds
@@ -93,15 +92,6 @@ def measures_of(cases: Sequence[PairedCase], nights: Nights | None = None) -> tu
     return tuple(_measure(number, cases, nights) for number in range(len(METRICS)))
 
 
-def ratios_of(
-    groups: Sequence[Sequence[Measure]], thresholds: Thresholds
-) -> list[tuple[Ratio, ...]]:
-    """Return the ratios of every model of a call, with q over all of them together."""
-    every = [measure for group in groups for measure in group]
-    qs = iter(benjamini_hochberg([measure.p for measure in every]))
-    return [tuple(_ratio(measure, next(qs), thresholds) for measure in group) for group in groups]
-
-
 def _measure(number: int, cases: Sequence[PairedCase], nights: Nights | None) -> Measure:
     pairs = [(case.base.measured[number], case.candidate.measured[number]) for case in cases]
     logs = [(base.ln_mean, candidate.ln_mean) for base, candidate in pairs]
@@ -158,7 +148,8 @@ def _left_out(sides: Sequence[Pooled], number: int, *, is_free: bool) -> float |
     return max(made - held, 0) / made if made > 0 else None
 
 
-def _ratio(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
+def ratio_of(measure: Measure, q: float | None, thresholds: Thresholds) -> Ratio:
+    """Return one ratio of one model with its verdict; q is over all secondary metrics."""
     logs = measure.logs
     return Ratio(
         **same_fields(

@@ -12,7 +12,18 @@ from analyze.aliases import rename_lines
 from analyze.comparison import document
 from analyze.comparison.verdict import cause_counts
 from analyze.render.document import Document, Facts, Fitted, Item, Items, Section, Table, paragraph
-from analyze.render.numbers import DASH, chance, pair, percent, points, signed_points, times, whole
+from analyze.render.numbers import (
+    DASH,
+    chance,
+    pair,
+    percent,
+    points,
+    score,
+    signed_points,
+    signed_score,
+    times,
+    whole,
+)
 from analyze.render.text import Column, line_of, widths_fit
 from schemas.output.comparison import (
     CaseChange,
@@ -20,6 +31,7 @@ from schemas.output.comparison import (
     GroupComparison,
     PlainDifference,
     Ratio,
+    ScoreDifference,
 )
 
 MODEL_TITLES = ("model", "cases", "base%", "cand%", "points", "95 %", "p", "q", "shows")
@@ -34,7 +46,7 @@ CUT = {"model": 8, "case": 12, "part": 6, "without a verdict": 12}
 
 NAMES = {"model", "case", "part"}
 
-WORDY = {*CUT, "of", "95 %", "change", "verdict", "both answers", "nights"}
+WORDY = {*CUT, "of", "95 %", "change", "verdict", "judged by", "both answers", "nights"}
 
 
 def model_cells(group: GroupComparison) -> list[str]:
@@ -127,6 +139,31 @@ def _ratio_cells(group: GroupComparison, ratio: Ratio) -> list[str]:
     ]
 
 
+JUDGED_TITLES = (
+    *("model", "judged by", "cases", "base", "cand"),
+    *("difference", "95 %", "q", "verdict"),
+)
+
+
+def judged_rows(groups: Sequence[GroupComparison]) -> list[list[str]]:
+    """Return a row under JUDGED_TITLES for each evaluation profile with scores on both sides."""
+    return [_judged_cells(group, one) for group in groups for one in group.scores]
+
+
+def _judged_cells(group: GroupComparison, found: ScoreDifference) -> list[str]:
+    return [
+        document.name_of(group),
+        found.evaluation_profile_id,
+        whole(found.n_cases),
+        score(found.base_score),
+        score(found.candidate_score),
+        signed_score(found.difference),
+        document.score_limits(found),
+        chance(found.q),
+        document.score_word(found),
+    ]
+
+
 TAG_TITLES = ("part", "model", "cases", "base%", "cand%", "points", "95 %")
 
 
@@ -189,6 +226,7 @@ def _tables(comparison: Comparison) -> Iterator[Table]:
     yield table_of(SCORE_TITLES, score_rows(groups))
     yield table_of(REPEAT_TITLES, repeat_rows(groups))
     yield table_of(RATIO_TITLES, ratio_rows(groups), ("nights", "cases", "totals"))
+    yield table_of(JUDGED_TITLES, judged_rows(groups), ("cases",))
     plain = [*([comparison.overall] if comparison.overall else []), *comparison.tags]
     yield table_of(TAG_TITLES, [tag_cells(one) for one in plain])
 

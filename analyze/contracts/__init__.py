@@ -28,6 +28,7 @@ CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
 SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
     {
         "stg_runs": ("raw_runs",),
+        "stg_deciding_profiles": ("raw_deciding_profiles",),
         "stg_plans": ("raw_plans", "planned_trials"),
         "stg_results": ("raw_results",),
         "stg_outputs": ("raw_outputs",),

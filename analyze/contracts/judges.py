@@ -38,7 +38,7 @@ JudgementsRow = view_row(
     "run_id, evaluation_no",
     f"""
     {TRIAL_KEY} evaluation_no evaluated_at_ms evaluated_at evaluation_profile_id
-    evaluation_fingerprint status final_score {DIMENSIONS} verdicts pass_threshold passed
+    evaluation_fingerprint judge_hash status final_score {DIMENSIONS} verdicts pass_threshold passed
     failed_dimensions soft_score check_scores judge_runs is_own is_current benchlake_version
     """,
     EVALUATION,
@@ -64,8 +64,8 @@ JudgeIterationsRow = view_row(
     {TRIAL_KEY} evaluation_no evaluated_at_ms evaluated_at evaluation_profile_id judge_run_id
     judge_id iteration requested_model served_model failure error_message overall overall_as_said
     {DIMENSIONS} verdicts summary evidence n_answers attempt_count input_tokens output_tokens
-    cost_usd cost_nano_usd cost_source e2e_ms question_hash artifact_path is_current
-    benchlake_version
+    cost_usd cost_nano_usd cost_source e2e_ms question_hash artifact_path reused_from_run_id
+    is_current benchlake_version
     """,
     EVALUATION,
     TRIAL,

@@ -28,6 +28,10 @@ from schemas.run.config import FingerprintParts
 from schemas.run.evaluation import Evaluation, EvaluationColumns
 from schemas.run.result import CheckResult
 
+DECIDING_PROFILE = (
+    "Evaluation profile whose judges have a say in `passed`: the run's own, or the one asked for; "
+    "null: none has."
+)
 COUNTS = "A failed trial of the model rather than one without a verdict"
 
 TRIAL: Columns = {
@@ -68,7 +72,8 @@ ResultsRow = view_row(
     requested_model served_model served_provider routing
     availability_status status failure_type error_code http_status attempt_count finish_reason
     is_ok is_success cause counts_against_model
-    passed objective_pass violation checks_passed checks_failed checks_errored checks
+    passed deciding_profile_id objective_pass violation
+    checks_passed checks_failed checks_errored checks
     tool_calls tool_call_count tool_call_source tool_use_success output_hash raw_output_truncated
     started_at_ms started_at ended_at_ms e2e_ms ttft_ms clock_late_ms elapsed_ms
     tool_ms
@@ -77,6 +82,7 @@ ResultsRow = view_row(
     """,
     TRIAL,
     counts_against_model=(bool | None, f"{COUNTS}; null: answered."),
+    deciding_profile_id=(str | None, DECIDING_PROFILE),
 )
 
 AttemptsRow = view_row(
@@ -165,7 +171,11 @@ class RunsRow(ViewRow):
     n_planned: Count = same_column("n_planned", "runs")
     max_cost_usd: Usd | None = same_column("max_cost_usd", "runs")
     evaluation_profile_id: str | None = same_column("evaluation_profile_id", "runs")
-    judge_hash: str | None = same_column("judge_hash", "runs")
+    deciding_profile_id: str | None = Field(description=DECIDING_PROFILE)
+    judge_hash: str | None = Field(
+        description="Of the judges of that profile, their prompt and aggregation; null: no judge "
+        "decides a verdict."
+    )
     machine: str | None = same_column("machine", "runs")
     is_imported: bool = same_column("is_imported", "runs")
     is_narrowed: bool = same_column("is_narrowed", "runs")

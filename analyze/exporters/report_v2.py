@@ -41,6 +41,19 @@ __all__ = ["generate_markdown_summary", "make_run_report"]
 VALIDATION_MODE = "benchlake"
 """Verdicts are those of a case's own validator and checks."""
 
+JUDGEMENTS = """
+select
+    model_id,
+    case_id,
+    repetition,
+    evaluation_profile_id,
+    final_score,
+    passed
+from judgements
+where run_id = ? and is_current
+order by model_id, case_id, repetition, evaluation_profile_id
+"""
+
 UNKNOWN_START = "1970-01-01T00:00:00.000Z"
 """Stands for a start that nobody wrote down."""
 
@@ -73,6 +86,7 @@ def reports_of_run(
     started_at_ms, title = rows[0] if rows else (None, "")
     start = iso_moment(started_at_ms) or UNKNOWN_START
     names, reports = model_names(models), {}
+    said, deciding = _judgements(session, run_id), _deciding_profile(session, run_id)
     for model in models:
         is_theirs = model.provider == SCORED_BY
         reports[model.model_id] = EvaluationReport.model_validate(
@@ -83,13 +97,37 @@ def reports_of_run(
                 "dataset": title if is_theirs else model.suite_id,
                 "start_time": start,
                 "end_time": iso_moment(model.ended_at_ms),
-                "config": _config(model, config),
-                "instances": [_instance(model.model, case) for case in model.cases],
+                "config": _config(model, config, deciding),
+                "instances": [
+                    _instance(model.model, case, said.get((model.model_id, case.case_id), ()))
+                    for case in model.cases
+                ],
                 "summary": {},
                 "environment": _environment(folder),
             }
         )
     return reports
+
+
+def _judgements(session: Session, run_id: str) -> Mapping[tuple[str, str], list[dict[str, Any]]]:
+    """Return what judges came to on each repetition, by model_id and case_id."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for model_id, case_id, repetition, profile, score, passed in session.rows(JUDGEMENTS, [run_id]):
+        said = {
+            "repetition": repetition,
+            "evaluation_profile_id": profile,
+            "final_score": score,
+            "passed": passed,
+        }
+        found.setdefault((model_id, case_id), []).append(said)
+    return found
+
+
+def _deciding_profile(session: Session, run_id: str) -> str | None:
+    rows = session.rows(
+        "select evaluation_profile_id from stg_deciding_profiles where run_id = ?", [run_id]
+    )
+    return rows[0][0] if rows else None
 
 
 def model_names(models: Sequence[FoldedModel]) -> dict[str, str]:
@@ -114,9 +152,11 @@ def _stamp(moment: str) -> str:
     return re.sub("[-:]", "", moment[:19]).replace("T", "_")
 
 
-def _config(model: FoldedModel, config: RunConfig | None) -> EvaluationConfig:
+def _config(model: FoldedModel, config: RunConfig | None, deciding: str | None) -> EvaluationConfig:
     """Return the settings in force; what an importer or another machine knows alone is null."""
     own: dict[str, Any] = {"benchlake_run_id": model.run_id}
+    if deciding is not None:
+        own["evaluation_profile_id"] = deciding
     if config is None:
         return EvaluationConfig.model_validate(own)
     asked = {one.model_id: one for one in config.models}.get(model.model_id)
@@ -140,7 +180,9 @@ def _environment(folder: Path | None) -> dict[str, Any]:
     return {} if inventory is None else inventory.model_dump(mode="json")
 
 
-def _instance(model_name: str, case: FoldedCase) -> InstanceResult:
+def _instance(
+    model_name: str, case: FoldedCase, judgements: Sequence[dict[str, Any]]
+) -> InstanceResult:
     values: dict[str, Any] = {
         "instance_id": case.instance_id,
         "model_name": model_name,
@@ -156,6 +198,8 @@ def _instance(model_name: str, case: FoldedCase) -> InstanceResult:
         "solution_patch": case.answer or None,
         "repetitions": [one._asdict() for one in case.repetitions],
     }
+    if judgements:
+        values["judgements"] = judgements
     if case.case_id != case.instance_id:
         values["case_id"] = case.case_id
     if case.title is not None:

@@ -1,18 +1,7 @@
 -- One row per record; where a judge decides in its run, the verdict is that of both (D-A9).
--- The run's own evaluation profile decides, by the newest judgement of the record. What failed, or
+-- The newest judgement of the record by the evaluation profile that decides in its run counts. What failed, or
 -- could not be looked at, without the judge stays as it is.
-with own as (
-    select
-        run_id,
-        evaluation_profile_id
-    from (
-        select
-            *,
-            row_number() over (partition by run_id order by recorded_at_ms desc) as age
-        from ({runs})
-    )
-    where age = 1 and judge_hash is not null
-),
+with deciding as ({deciding}),
 newest as (
     select *
     from (
@@ -23,16 +12,16 @@ newest as (
                 order by said.evaluated_at_ms desc, said.record_no desc
             ) as age
         from ({judgements}) as said
-        semi join own
-            on said.run_id = own.run_id
-            and said.evaluation_profile_id = own.evaluation_profile_id
+        semi join deciding
+            on said.run_id = deciding.run_id
+            and said.evaluation_profile_id = deciding.evaluation_profile_id
     )
     where age = 1
 )
 select
     records.* replace (
         case
-            when own.run_id is null or not records.success or not records.passed
+            when deciding.run_id is null or not records.success or not records.passed
                 then records.passed
             when
                 records.passed is null
@@ -45,7 +34,7 @@ select
         end as passed
     )
 from ({results}) as records
-left join own on records.run_id = own.run_id
+left join deciding on records.run_id = deciding.run_id
 left join newest
     on records.run_id = newest.run_id
     and records.model_id = newest.model_id

@@ -7,7 +7,8 @@ nulls of the declared type. No database file is made: a connection lives in memo
 Where the lake has aliases, a case stands under its newest id. That goes by run, since a run that
 asked both ids asked two cases: there neither is renamed. Where it has evaluations, results and
 plans say what the newest one of a trial's record says, and where judges of the run's own evaluation
-profile decide, what they say as well; `raw_recorded_results` stay as they were written.
+profile decide, or of the one that is asked for, what they say as well; `raw_recorded_results` stay
+as they were written.
 """
 
 from __future__ import annotations
@@ -60,8 +61,11 @@ BEFORE_IT = (
 EVALUATED_TABLES = frozenset({"results", "plans"})
 """Raw tables in which the newest evaluation of a record decides."""
 
-RAW_TABLES = (*TABLE_NAMES, RECORDED, ALIASES, "thresholds", "failure_types")
-"""Every table that views can read, each as `raw_<table>`; the last two have no files."""
+DECIDING = "deciding_profiles"
+"""The raw table of the evaluation profiles whose judges have a say in verdicts."""
+
+RAW_TABLES = (*TABLE_NAMES, RECORDED, ALIASES, DECIDING, "thresholds", "failure_types")
+"""Every table that views can read, each as `raw_<table>`; the last three have no files."""
 
 LINE, CELL = ";", ","
 """Between the failures, and between what is known of each: in no name of any."""
@@ -126,6 +130,7 @@ def fill(
     months: Collection[str] | None = None,
     thresholds: Mapping[str, float] | None = None,
     as_written: bool = False,
+    evaluation_profile: str | None = None,
 ) -> list[Path]:
     """Let raw tables read the files that are live now, and return those files.
 
@@ -139,6 +144,7 @@ def fill(
         months: only the files of these, such as `2026-02`; by default of all.
         thresholds: of the project; by default the packaged ones.
         as_written: each case has the id that its run wrote, whatever was joined since.
+        evaluation_profile: whose judges have a say in verdicts; by default those of each run's own.
 
     Raises:
         UnknownVersion: a newer benchlake wrote one of the files.
@@ -157,11 +163,17 @@ def fill(
         else:
             source = partial(_source, connection, lake, listed, months=months, run_id=run_id)
             with engine_errors(f"raw_{table}"):
-                sql = source(OF_FILES.get(table, table))
+                if table == DECIDING:
+                    sql = _deciding(source, evaluation_profile)
+                else:
+                    sql = source(OF_FILES.get(table, table))
                 if table in EVALUATED_TABLES and live_files(lake, "evaluations", months):
                     sql = _evaluated(table, sql, source)
                 if table == "results" and live_files(lake, "judgements", months):
-                    sql = _judged(sql, source)
+                    deciding = _deciding(source, evaluation_profile)
+                    sql = read_sql("lake/judged_results.sql").format(
+                        deciding=deciding, judgements=source("judgements"), results=sql
+                    )
             if is_renamed and table in NAMED_TABLES:
                 sql = _with_newest_ids(sql)
             if run_id is not None and table != ALIASES:
@@ -199,10 +211,12 @@ def _evaluated(table: str, sql: str, source: Callable[[str], str]) -> str:
     return read_sql("lake/evaluated_plans.sql").format(newest=newest, results=results, plans=sql)
 
 
-def _judged(sql: str, source: Callable[[str], str]) -> str:
-    """Return a select of results in which the judges of their run have their say."""
-    return read_sql("lake/judged_results.sql").format(
-        runs=source("runs"), judgements=source("judgements"), results=sql
+def _deciding(source: Callable[[str], str], asked: str | None) -> str:
+    """Return the select of the evaluation profiles that have a say in verdicts, by run."""
+    if asked is None:
+        return read_sql("lake/deciding_profiles.sql").format(runs=source("runs"))
+    return read_sql("lake/asked_profiles.sql").format(
+        runs=source("runs"), judgements=source("judgements"), profile=literal(asked)
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from analyze.contracts.base import ViewRow
 
 VIEWS = (
+    "staging/stg_deciding_profiles",
     "staging/stg_runs",
     "staging/stg_plans",
     "staging/stg_results",
@@ -231,6 +232,7 @@ def prepare(
     needed: Collection[str],
     *,
     run_id: str | None = None,
+    evaluation_profile: str | None = None,
     described: bool = False,
 ) -> list[Path]:
     """Create views and the raw tables behind them, and return the files that these read.
@@ -240,6 +242,7 @@ def prepare(
         lake: the lake's folder; it need not exist.
         needed: names of views and raw tables, with all that stand behind them.
         run_id: only the rows of this run.
+        evaluation_profile: as `fill` takes it.
         described: write the comments as well.
 
     Raises:
@@ -249,7 +252,7 @@ def prepare(
     tables = [table for table in RAW_TABLES if f"raw_{table}" in needed]
     declare(connection, tables)
     create_views(connection, only=needed, described=described)
-    return fill(connection, lake, tables, run_id=run_id)
+    return fill(connection, lake, tables, run_id=run_id, evaluation_profile=evaluation_profile)
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, name: str, grain: str) -> None:

@@ -29,7 +29,12 @@ CARDINALITY = "create macro cardinality(list) as len(list)"
 
 
 def write_database(
-    runs_dir: Path, path: Path, *, force: bool = False, repairs: bool = False
+    runs_dir: Path,
+    path: Path,
+    *,
+    force: bool = False,
+    repairs: bool = False,
+    evaluation_profile: str | None = None,
 ) -> int:
     """Write a DuckDB file with the raw tables and views, each described; return the files read.
 
@@ -38,6 +43,7 @@ def write_database(
         path: the file; one of ours is replaced.
         force: replace whatever is there.
         repairs: a damaged file of the lake is set aside; by default it is left out.
+        evaluation_profile: whose judges have a say in verdicts; by default those of each run's own.
 
     Raises:
         NotOurFile: something else is there.
@@ -61,7 +67,7 @@ def write_database(
             connection.execute(CARDINALITY).fetchall()
             declare(connection)
             create_views(connection)
-            files += fill(connection, lake)
+            files += fill(connection, lake, evaluation_profile=evaluation_profile)
             _describe_raw(connection)
             _sign(connection, lake)
         return len(files)

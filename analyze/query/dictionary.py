@@ -47,6 +47,8 @@ RAW_GRAINS = {
     "step_texts": "One row per step that has a text.",
     "runs": "One row per run, and one more each time its labels are changed.",
     "aliases": "One row per case id and each time that it was joined to another or taken back.",
+    "deciding_profiles": "One row per run in whose verdicts judges have a say, by which evaluation "
+    "profile. Not a file: from runs and judgements.",
     "thresholds": "One row: where numbers become verdicts. Not a file: the packaged defaults.",
     "failure_types": "One row per way a trial can fail. Not a file: the table of this version.",
 }

@@ -20,7 +20,7 @@ import duckdb
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
 from analyze.lake.repair import interruptible, on_stderr, retry_while_moving, settle
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
-from schemas.errors import ViewError
+from schemas.errors import ConfigError, Problem, ViewError, display_path
 from schemas.lake import ALIASES, lake_of, live_files
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Session:
         runs_dir: the folder that holds the runs.
         lake: where their rows are.
         repairs: damaged files are set aside; else they are left out.
+        evaluation_profile: whose judges have a say in verdicts; None: those of each run's own.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Session:
         threads: int | None = None,
         as_written: bool = False,
         repairs: bool = False,
+        evaluation_profile: str | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         """Open the lake.
@@ -64,6 +66,8 @@ class Session:
             as_written: each case has the id that its run wrote; by default its newest one.
             repairs: a file that turns out to be damaged is set aside and its rows are made again;
                 by default it is left out.
+            evaluation_profile: whose judges have a say in verdicts; by default those of each run's
+                own.
             progress: takes a line for the user about such a file; by default standard error.
         """
         self.runs_dir = runs_dir
@@ -71,6 +75,7 @@ class Session:
         self._as_written = as_written
         self._threads = threads
         self.repairs = repairs
+        self.evaluation_profile = evaluation_profile
         self._tell = progress
         self._engine = self._opened()
         self._there: set[str] = set()
@@ -155,7 +160,13 @@ class Session:
         if self._as_written or not self.has_aliases:
             yield self
             return
-        written = Session(self.runs_dir, as_written=True, repairs=self.repairs, progress=self._tell)
+        written = Session(
+            self.runs_dir,
+            as_written=True,
+            repairs=self.repairs,
+            evaluation_profile=self.evaluation_profile,
+            progress=self._tell,
+        )
         with written:
             yield written
 
@@ -183,7 +194,12 @@ class Session:
             tables = [table for table in RAW_TABLES if f"raw_{table}" in missing]
             declare(self._engine, tables)
             create_views(self._engine, described=False, only=missing & NAMES.keys())
-            look = partial(fill, months=self._months, as_written=self._as_written)
+            look = partial(
+                fill,
+                months=self._months,
+                as_written=self._as_written,
+                evaluation_profile=self.evaluation_profile,
+            )
             for table in tables:
                 self._files[table] = look(self._engine, self.lake, [table])
             self._there |= missing
@@ -230,6 +246,7 @@ def open_session(
     *,
     sync: bool = True,
     threads: int | None = None,
+    evaluation_profile: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Session:
     """Return the lake of a folder of runs, open for reading, with all that is new in it.
@@ -238,13 +255,50 @@ def open_session(
         runs_dir: the folder that holds the runs.
         sync: look for news first, and bring them in.
         threads: of the engine; by default one a core.
+        evaluation_profile: whose judges have a say in verdicts; by default those of each run's own.
         progress: takes a line for the user; by default it goes to standard error.
 
     Raises:
+        ConfigError: no judge of that profile decides anything in these runs.
         AnalyzeError: the lake cannot be read.
     """
     sync_new_runs(runs_dir, sync=sync, progress=progress)
-    return Session(runs_dir, threads=threads, repairs=sync, progress=progress)
+    check_evaluation_profile(runs_dir, evaluation_profile)
+    return Session(
+        runs_dir,
+        threads=threads,
+        repairs=sync,
+        evaluation_profile=evaluation_profile,
+        progress=progress,
+    )
+
+
+def check_evaluation_profile(runs_dir: Path, asked: str | None) -> None:
+    """Refuse an evaluation profile that decides nothing in the runs of a folder.
+
+    Raises:
+        ConfigError: no run was judged by it, or it had no threshold; says what to do.
+    """
+    if asked is None:
+        return
+    with Session(runs_dir, threads=1) as session:
+        said = dict(
+            session.rows(
+                "select evaluation_profile_id, count(pass_threshold) "
+                "from stg_judgements group by evaluation_profile_id order by evaluation_profile_id"
+            )
+        )
+    again = f"collect evaluate RUN --evaluation-profile {asked}"
+    if asked not in said:
+        known = f"; there is {', '.join(said)}" if said else ""
+        message = (
+            f"no run in {display_path(runs_dir)} was judged by it{known}. To judge one: {again}"
+        )
+    elif not said[asked]:
+        message = f"it has no pass_threshold, so its judges decide nothing. Set one, then: {again}"
+    else:
+        return
+    raise ConfigError([Problem(None, f"evaluation profile {asked}: {message}")])
 
 
 def sync_new_runs(

@@ -123,6 +123,19 @@ def signed_points(difference: float | None, *beside: float | None) -> str:
     return ("-" if difference < 0 else "+") + text
 
 
+def score(value: float | None) -> str:
+    """Return a score of judges, on 0-10: `7.25`; a dash where there is none."""
+    return DASH if value is None else f"{value:.2f}"
+
+
+def signed_score(difference: float | None) -> str:
+    """Return a difference of scores with its sign: `-0.50`; a dash where there is none."""
+    if difference is None:
+        return DASH
+    text = f"{difference:+.2f}"
+    return "0.00" if float(text) == 0 else text
+
+
 def times(ratio: float | None) -> str:
     """Return a ratio: two decimals, three digits that mean something where it is small or large."""
     if ratio is None:

@@ -188,6 +188,7 @@ def ask(
     timeout_s: float,
     stuck: Callable[[AnalyzeError | KeyboardInterrupt], None] | None = None,
     repairs: bool = False,
+    evaluation_profile: str | None = None,
 ) -> Result:
     """Return what `use` makes of the answer to a user's query.
 
@@ -199,6 +200,7 @@ def ask(
         stuck: is told why the process has to end, when the engine does not stop: it is in a
             function that hears nothing. Without it the engine is waited for.
         repairs: a damaged file of the lake is set aside; by default it is left out.
+        evaluation_profile: whose judges have a say in verdicts; by default those of each run's own.
 
     Raises:
         QueryRefused: it would do more than read the lake.
@@ -220,7 +222,13 @@ def ask(
             try:
                 check_query(engine, sql)
                 described = COMMENTS.search(sql) is not None
-                files += prepare(engine, lake, named_by(sql), described=described)
+                files += prepare(
+                    engine,
+                    lake,
+                    named_by(sql),
+                    evaluation_profile=evaluation_profile,
+                    described=described,
+                )
                 lock(engine, files, Path(temporary))
                 return watched(
                     engine, lambda: use(Answer(engine, sql, deadline)), deadline, stuck and leave

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, TextIO, cast, get_args
+from typing import Any, Literal, TextIO, TypedDict, cast, get_args
 
 from analyze.render.text import Side, cells, fit, heads_apart, needed, padded, row_line, widths_of
 from analyze.sql.ask import Answer, Column, ask
@@ -221,6 +221,14 @@ def write_parquet(path: Path, answer: Answer) -> None:
         raise QueryFailed(printable(message)) from exc
 
 
+class AskOptions(TypedDict):
+    """What `ask` takes beside the question."""
+
+    timeout_s: float
+    repairs: bool
+    evaluation_profile: str | None
+
+
 @dataclass(frozen=True)
 class OutputOptions:
     """How an answer is wanted."""
@@ -231,6 +239,17 @@ class OutputOptions:
     timeout_s: float = 60.0
     repairs: bool = False
     """A damaged file of the lake is set aside; else it is left out."""
+    evaluation_profile: str | None = None
+    """Whose judges have a say in verdicts; None: those of each run's own."""
+
+    @property
+    def asked(self) -> AskOptions:
+        """What `ask` takes of it."""
+        return {
+            "timeout_s": self.timeout_s,
+            "repairs": self.repairs,
+            "evaluation_profile": self.evaluation_profile,
+        }
 
 
 def print_answer(runs_dir: Path, sql: str, options: OutputOptions) -> None:
@@ -256,7 +275,7 @@ def print_answer(runs_dir: Path, sql: str, options: OutputOptions) -> None:
             spool.truncate()
             _write(cast("TextIO", spool), answer, options, width)
 
-        ask(runs_dir, sql, use, timeout_s=options.timeout_s, stuck=leave, repairs=options.repairs)
+        ask(runs_dir, sql, use, stuck=leave, **options.asked)
         spool.seek(0)
         if options.form == "csv" and sys.stdout.isatty():
             sys.stdout.writelines(f"{spelled(line.rstrip(EOL))}\n" for line in spool)
@@ -285,7 +304,7 @@ def write_answer(runs_dir: Path, sql: str, options: OutputOptions, path: Path) -
             temporary.unlink(missing_ok=True)
             leave(why)
 
-        ask(runs_dir, sql, use, timeout_s=options.timeout_s, stuck=give_up, repairs=options.repairs)
+        ask(runs_dir, sql, use, stuck=give_up, **options.asked)
         return temporary.stat().st_size
 
 

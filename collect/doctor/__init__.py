@@ -17,12 +17,14 @@ from rich.console import Console
 from rich.text import Text
 
 from collect.config.project_files import find_project
-from collect.doctor.config import check_keys, check_models, check_suites
+from collect.doctor.config import check_judges, check_keys, check_models, check_suites
 from collect.doctor.context import (
     Finding,
+    InspectedProfile,
     InspectedSuite,
     Scene,
     cleaned,
+    inspect_profiles,
     inspect_suites,
     say_waiting,
 )
@@ -50,6 +52,7 @@ Check = Callable[[Scene], Awaitable[list[Finding]]]
 
 CHECKS: tuple[tuple[Area, Check], ...] = (
     ("suites", check_suites),
+    ("judges", check_judges),
     ("keys", check_keys),
     ("endpoints", check_endpoints),
     ("models", check_models),
@@ -110,26 +113,35 @@ def _next(report: DoctorReport, scene: Scene, again: str) -> str:
 
 
 def run_doctor(
-    suite: str | None, runs_dir: Path, allowed_hosts: Iterable[str], *, as_json: bool, again: str
+    suite: str | None,
+    evaluation_profile: str | None,
+    runs_dir: Path,
+    allowed_hosts: Iterable[str],
+    *,
+    as_json: bool,
+    again: str,
 ) -> int:
     """Look at everything, print what was found, and return the exit code.
 
-    Without a name, every suite of the project around is looked at.
+    Without a name, every suite and every evaluation profile of the project around is looked at.
 
     Raises:
-        ConfigError: the named suite, or benchlake.yaml, does not load.
+        ConfigError: what was named, or benchlake.yaml, does not load.
     """
     project = load_project_file(Path.cwd())
     hosts = frozenset(host.lower() for host in (*allowed_hosts, *project.allowed_hosts))
     suites = inspect_suites(suite, Path.cwd(), project, hosts)
-    has_project = suite is not None or find_project(Path.cwd()) is not None
+    is_all = suite is None and evaluation_profile is None
+    profiles = inspect_profiles(evaluation_profile, Path.cwd(), hosts, is_all=is_all)
+    has_project = not is_all or find_project(Path.cwd()) is not None
     try:
         scene, report = asyncio.run(
             _look(
                 suites,
+                profiles,
                 project,
                 hosts,
-                runs_dir,
+                runs_dir=runs_dir,
                 has_project=has_project,
                 is_for_people=not as_json,
             )
@@ -147,21 +159,23 @@ def run_doctor(
 
 async def _look(
     suites: tuple[InspectedSuite, ...],
+    profiles: tuple[InspectedProfile, ...],
     project: LoadedProject,
     hosts: frozenset[str],
-    runs_dir: Path,
     *,
+    runs_dir: Path,
     has_project: bool,
     is_for_people: bool,
 ) -> tuple[Scene, DoctorReport]:
     """Run every check and return what they found, without keys."""
     models = [model for suite in suites for model in suite.models]
+    models += [judge for profile in profiles for judge in profile.judges]
     asked = (model for model in models if model.embedded is None)
     places = tuple(dict.fromkeys(map(Address.of, asked)))
     if not models:
         places = usual_places()
     visits = {place: asyncio.create_task(visit(place)) for place in places}
-    scene = Scene(suites, has_project, runs_dir, visits, project, hosts, is_for_people)
+    scene = Scene(suites, profiles, has_project, runs_dir, visits, project, hosts, is_for_people)
     waiting = asyncio.create_task(say_waiting(len(places)))
     areas = await asyncio.gather(*(_limited(check, scene) for _, check in CHECKS))
     for task in (waiting, *visits.values()):

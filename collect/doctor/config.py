@@ -1,4 +1,4 @@
-"""Checks of what is configured: keys, suites, and the models that they name.
+"""Checks of what is configured: keys, suites, judges, and the models that they name.
 
 Is each key there, and plausibly a key? Values are never shown. Do the suites load, and would
 `collect run` take every case of them? Does the server have the model that is asked for, and does
@@ -16,7 +16,14 @@ from pathlib import Path
 from collect.config import ResolvedModel
 from collect.config.endpoints import OAUTH_TOKEN, PROVIDERS, host_of, key_of
 from collect.config.models import PINNED, ROUTING_OPTIONS
-from collect.doctor.context import Details, Finding, InspectedSuite, Scene, and_more
+from collect.doctor.context import (
+    Details,
+    Finding,
+    InspectedProfile,
+    InspectedSuite,
+    Scene,
+    and_more,
+)
 from collect.doctor.probe import KNOWS_ITS_NAMES, Address, Visit, name_of
 from schemas.errors import ConfigError, Problem, counted, display_path, nearest_few
 from schemas.redact import key_names
@@ -130,6 +137,24 @@ def _suite(suite: InspectedSuite) -> Finding:
         return Finding(suite.name, "fail", text, advice, details)
     text = f"{counted(len(suite.models), 'model')}, {counted(len(suite.cases), 'case')}"
     return Finding(suite.name, "ok", text, details=details)
+
+
+async def check_judges(scene: Scene) -> list[Finding]:
+    """Return a finding for each evaluation profile; their judges are looked at as models are."""
+    return [_profile(profile) for profile in scene.profiles]
+
+
+def _profile(profile: InspectedProfile) -> Finding:
+    if profile.problems:
+        advice = f"collect validate {shlex.quote(display_path(profile.path))} shows every problem"
+        return Finding(profile.name, "fail", f"does not load: {_first(profile.problems)}", advice)
+    threshold = profile.pass_threshold
+    decides = "decides no verdict" if threshold is None else f"passes from {threshold:g}"
+    details: Details = {"judges": len(profile.judges), "pass_threshold": threshold}
+    if not profile.judges:
+        return Finding(profile.name, "ok", "has no judges", details=details)
+    text = f"{counted(len(profile.judges), 'judge')}, {decides}"
+    return Finding(profile.name, "ok", text, details=details)
 
 
 def _first(problems: tuple[Problem, ...]) -> str:

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from collect.config import LoadedCase, ResolvedModel
 from collect.config.cases import CaseFile, find_cases
+from collect.config.evaluation import load_evaluation_profile
 from collect.config.models import resolve_models
 from collect.config.project_files import find_project, resolve
 from collect.config.select import suite_cases
@@ -41,6 +42,8 @@ ANY_PROFILE = RunProfile(
     openclaw=AgentRunProfile(agent_id="any", executable="local", timeout_seconds=1),
 )
 """A suite is looked at without a run profile: where models are asked is the suite's business."""
+
+FOLDER = Path("configs") / "evaluation_profiles"
 
 Details = dict[str, JsonValue]
 """Numbers and names behind a sentence, for programs."""
@@ -77,10 +80,23 @@ class InspectedSuite:
 
 
 @dataclass(frozen=True)
+class InspectedProfile:
+    """One evaluation profile: whom it would ask, or why it cannot be loaded."""
+
+    name: str
+    path: Path
+    judges: tuple[ResolvedModel, ...] = ()
+    pass_threshold: float | None = None
+    problems: tuple[Problem, ...] = ()
+    """What keeps it from loading."""
+
+
+@dataclass(frozen=True)
 class Scene:
     """Everything the checks share."""
 
     suites: tuple[InspectedSuite, ...]
+    profiles: tuple[InspectedProfile, ...]
     has_project: bool
     runs_dir: Path
     visits: Mapping[Address, asyncio.Task[Visit]]
@@ -90,13 +106,20 @@ class Scene:
     """Models are called by their labels; a program gets their ids."""
 
     def models(self) -> list[tuple[str, ResolvedModel]]:
-        """Return every model with what to call it; with its suite where there are several."""
+        """Return every model with what to call it, then every judge.
+
+        With its suite or its evaluation profile where there are several of them.
+        """
         several = len([suite for suite in self.suites if suite.models]) > 1
         found = []
         for suite in self.suites:
             names = ModelNames.of_models(suite.models if self.is_for_people else ())
             within = f"{suite.name}/" if several else ""
             found += [(f"{within}{names.of(model.model_id)}", model) for model in suite.models]
+        several = len([profile for profile in self.profiles if profile.judges]) > 1
+        for profile in self.profiles:
+            within = f"{profile.name}/" if several else ""
+            found += [(f"judge {within}{one.model_id}", one) for one in profile.judges]
         return found
 
     def embedded(self) -> list[tuple[str, ResolvedModel]]:
@@ -139,6 +162,44 @@ def inspect_suites(
     project = find_project(working_dir)
     paths = sorted((project / "configs" / "suites").glob("*.yaml")) if project else []
     return tuple(map(inspected, paths))
+
+
+def inspect_profiles(
+    reference: str | None, working_dir: Path, hosts: frozenset[str], *, is_all: bool
+) -> tuple[InspectedProfile, ...]:
+    """Return the evaluation profile that was named, else those of the project around a folder.
+
+    Args:
+        reference: the profile's id or path; None: none in particular.
+        working_dir: where the project is looked for.
+        hosts: those that are allowed, in lower case.
+        is_all: without one that is named, every profile of the project.
+
+    Raises:
+        ConfigError: the named profile does not load.
+    """
+    if reference is not None:
+        return (_inspect_profile(resolve(reference, "evaluation profile", working_dir), hosts),)
+    project = find_project(working_dir) if is_all else None
+    paths = sorted((project / FOLDER).glob("*.yaml")) if project else []
+    return tuple(_tried_profile(path, hosts) for path in paths)
+
+
+def _inspect_profile(path: Path, hosts: frozenset[str]) -> InspectedProfile:
+    found = load_evaluation_profile(str(path), path.parent, allowed_hosts=hosts)
+    return InspectedProfile(
+        found.profile.evaluation_profile_id,
+        path,
+        tuple(judge.model for judge in found.judges),
+        found.profile.aggregation.pass_threshold,
+    )
+
+
+def _tried_profile(path: Path, hosts: frozenset[str]) -> InspectedProfile:
+    try:
+        return _inspect_profile(path, hosts)
+    except ConfigError as exc:
+        return InspectedProfile(path.stem, path, problems=exc.problems)
 
 
 def _inspect_suite(

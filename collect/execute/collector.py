@@ -15,6 +15,7 @@ from collect.config import RunInputs
 from collect.config.embedded import stored_beside
 from collect.console.interrupts import Interrupts
 from collect.console.progress import RunReport, Screen
+from collect.execute.evaluation import taken_answers
 from collect.execute.pipeline import Pipeline
 from collect.execute.spec import RunSpec, run_config_of
 from collect.inventory.inventory import Stocktaking
@@ -131,10 +132,14 @@ class Collector:
             if spec.reuse:
                 from collect.run_folder.reuse import take_over  # noqa: PLC0415 - few ask for it
 
-                taken = await asyncio.to_thread(take_over, log, finished.is_final)
+                answers = taken_answers(spec.judging, log)
+                taken = await asyncio.to_thread(take_over, log, finished.is_final, answers)
                 of_all = f"of {counted(spec.n_planned, 'trial')}"
                 are = "is" if taken.n_trials == 1 else "are"
                 self._screen.note(f"{taken.n_trials:,} {of_all} {are} taken from earlier runs")
+                if answers is not None and answers.n_answers:
+                    many = counted(answers.n_answers, "answer of a judge", "answers of judges")
+                    self._screen.note(f"{many} about them taken over with them")
                 if taken.n_unchecked:
                     has = counted(taken.n_unchecked, "trial has", "trials have")
                     again = check_command(log.run_dir)

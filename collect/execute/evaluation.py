@@ -34,7 +34,9 @@ from schemas.run.config import RunEvaluation
 if TYPE_CHECKING:
     from collect.hooks.hooks import Hooks
     from collect.judges.earlier import Earlier
+    from collect.judges.taken_over import TakenAnswers
     from collect.local.servers import Servers
+    from collect.run_folder.log import RunLog
 
 
 def evaluation_of(found: LoadedEvaluation | None, limits: SandboxLimits) -> RunEvaluation | None:
@@ -103,9 +105,9 @@ def judge_hash_of(found: LoadedEvaluation | None) -> str | None:
     """Return what tells one way of judging from another; None: no judge decides a verdict."""
     if found is None or not found.has_judges:
         return None
-    from collect.judges.judgement import judge_hash  # noqa: PLC0415 - few runs have judges
+    from collect.judges.judgement import deciding_hash  # noqa: PLC0415 - few runs have judges
 
-    return judge_hash(found)
+    return deciding_hash(found)
 
 
 def earlier_of(found: LoadedEvaluation | None, run_dir: Path) -> Earlier | None:
@@ -115,6 +117,15 @@ def earlier_of(found: LoadedEvaluation | None, run_dir: Path) -> Earlier | None:
     from collect.judges.earlier import Earlier  # noqa: PLC0415 - as above
 
     return Earlier(run_dir, found.profile.evaluation_profile_id)
+
+
+def taken_answers(found: LoadedEvaluation | None, log: RunLog) -> TakenAnswers | None:
+    """Return what takes over answers of judges with what they are about; None: nobody is asked."""
+    if found is None:
+        return None
+    from collect.judges.taken_over import TakenAnswers  # noqa: PLC0415 - as above
+
+    return TakenAnswers(found, log)
 
 
 def as_served(

@@ -120,6 +120,15 @@ class Earlier:
         offset = self._answers.get(key, {}).get(asked)
         return None if offset is None else self._at(offset, kind)
 
+    def newest(self, key: RecordKey, kind: type[Line]) -> list[Line]:
+        """Return the newest answer of each judge run and iteration about a record."""
+        found: dict[tuple[str, int], int] = {}
+        for asked, offset in self._answers.get(key, {}).items():
+            place = asked.judge_run_id, asked.iteration
+            found[place] = max(offset, found.get(place, 0))
+        lines = (self._at(offset, kind) for offset in sorted(found.values()))
+        return [line for line in lines if line is not None]
+
     def conclusion(self, key: RecordKey | PairKey, kind: type[Line]) -> Line | None:
         """Return what the answers came to when somebody last looked; None: nobody did."""
         offset = self._conclusions.get(key)

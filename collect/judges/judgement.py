@@ -71,14 +71,16 @@ def question_hash(judge: ResolvedJudge, system: str, prompt: str) -> str:
     return digest({**_judge_facts(judge), "system": system, "prompt": prompt})
 
 
-def judge_hash(evaluation: LoadedEvaluation) -> str | None:
-    """Tells one way of judging from another; None: no judge decides a verdict.
-
-    Of judges, what they are told, and how their answers combine.
-    """
+def deciding_hash(evaluation: LoadedEvaluation) -> str | None:
+    """Return the `judge_hash` of a profile whose judges decide a verdict; None: they do not."""
     profile = evaluation.profile
-    if not profile.judge_runs or profile.aggregation.pass_threshold is None:
-        return None
+    decides = profile.judge_runs and profile.aggregation.pass_threshold is not None
+    return judge_hash(evaluation) if decides else None
+
+
+def judge_hash(evaluation: LoadedEvaluation) -> str:
+    """Tells one way of judging from another: judges, what they are told, how answers combine."""
+    profile = evaluation.profile
     return digest({
         "judges": [{**_judge_facts(one), "judge_id": one.judge_id} for one in evaluation.judges],
         "system": system_prompt_of(evaluation),
@@ -247,6 +249,7 @@ def judgement_line(
     iterations: Sequence[JudgeIteration],
     checks: Sequence[CheckResult],
     *,
+    judge_hash: str,
     at_ms: int,
 ) -> Judgement:
     """Return the line of what all judges of a profile come to.
@@ -257,6 +260,7 @@ def judgement_line(
         case: with its expectations.
         iterations: of all its judge runs, in any order; of one iteration the one that counts.
         checks: of the trial, as they stand.
+        judge_hash: of the profile.
         at_ms: wall clock.
     """
     aggregation = profile.aggregation
@@ -276,6 +280,7 @@ def judgement_line(
         opinion=opinion,
         pass_threshold=threshold,
         passed=decided.passed,
+        judge_hash=judge_hash,
         failed_dimensions=decided.failed_dimensions,
         soft_score=None if opinion is None else soft_score(soft, opinion.by_expectation),
         check_scores=check_scores(checks),

@@ -20,7 +20,13 @@ from collect.console.judging_report import JudgeCounts, JudgingReport
 from collect.judges.earlier import Earlier, QuestionKey, RecordKey
 from collect.judges.fence import new_marker
 from collect.judges.interview import Interview, Question
-from collect.judges.judgement import Place, iteration_line, judgement_line, question_hash
+from collect.judges.judgement import (
+    Place,
+    iteration_line,
+    judge_hash,
+    judgement_line,
+    question_hash,
+)
 from collect.judges.panel import Panel
 from collect.judges.prompt import JudgedTrial, JudgePrompt, form_of, system_prompt_of
 from collect.run_folder.latest_records import LinePlace, result_at
@@ -78,7 +84,7 @@ class Judging:
     ) -> None:
         self._evaluation, self._log, self._cases = evaluation, log, cases
         self._earlier, self._force = earlier, force
-        self._system = system_prompt_of(evaluation)
+        self._system, self._judge_hash = system_prompt_of(evaluation), judge_hash(evaluation)
         self._judges = {judge.judge_id: judge for judge in evaluation.judges}
         profile = evaluation.profile
         self.report = JudgingReport(
@@ -185,7 +191,15 @@ class Judging:
     ) -> None:
         """Write down what all answers come to, where that is anything new."""
         profile = self._evaluation.profile
-        found = judgement_line(place, profile, case, [*iterations], checks, at_ms=now_ms())
+        found = judgement_line(
+            place,
+            profile,
+            case,
+            [*iterations],
+            checks,
+            judge_hash=self._judge_hash,
+            at_ms=now_ms(),
+        )
         before = self._earlier.conclusion(key, Judgement)
         if before is not None and said_by(before) == said_by(found):
             self.report.n_unchanged += 1

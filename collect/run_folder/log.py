@@ -170,7 +170,8 @@ class RunLog:
             f"what was finished is kept; {MAKE_ROOM}, then `{resume_command(run_dir)}` completes it"
         )
         self._results = Tail(run_dir, LOG, self._advice)
-        self._n_lines = _n_lines(run_dir / LOG)
+        self.n_lines = _n_lines(run_dir / LOG)
+        """Of results.jsonl."""
         self._artifacts: dict[str, Tail] = {}
         self._evaluations: Tail | None = None
         self._named = 0
@@ -280,8 +281,8 @@ class RunLog:
     def append(self, line: Result | Event) -> LinePlace:
         """Append one line, which can be read as soon as this returns, and return where it is."""
         offset = self._results.append(line.model_dump_json().encode() + b"\n")
-        self._n_lines += 1
-        return LinePlace(self._n_lines, offset)
+        self.n_lines += 1
+        return LinePlace(self.n_lines, offset)
 
     def append_evaluation(self, line: EvaluationLine) -> None:
         """Append what was found when a stored answer was looked at again."""

@@ -40,6 +40,10 @@ class ReusableResult:
     run_fingerprint: str
     result: Result
     """As it stands in the run it was found in."""
+    run_dir: Path
+    """Of that run."""
+    number: int
+    """Line of its results.jsonl."""
     frame: bytes | None
     """Its trace, compressed; None when the file is gone or torn."""
 
@@ -68,27 +72,30 @@ def _in_run(run_dir: Path, wanted: set[bytes]) -> Iterator[ReusableResult]:
         except (OSError, NotOwnFile):
             return
         traces = _Traces(run_dir, open_files)
-        for place in sorted(_places(log, wanted).values()):
+        for place, number in sorted(_places(log, wanted).values()):
             log.seek(place)
             if (result := _result(log.readline(), wanted)) is not None:
-                yield ReusableResult(result.run_fingerprint or "", result, traces.frame(result))
+                frame = traces.frame(result)
+                yield ReusableResult(result.run_fingerprint or "", result, run_dir, number, frame)
 
 
-def _places(log: BinaryIO, wanted: set[bytes]) -> dict[bytes, int]:
+def _places(log: BinaryIO, wanted: set[bytes]) -> dict[bytes, tuple[int, int]]:
     """Return where the last line of each wanted fingerprint begins that looks like a success.
+
+    And its number.
 
     Only bytes are looked at: the last match is the line's own field, since text of a model lies
     before it, and what JSON escapes cannot look like a field.
     """
     places = {}
     begin = 0
-    for line in log:
+    for number, line in enumerate(log, 1):
         at = line.rfind(FINGERPRINT)
         if at >= 0:
             at += len(FINGERPRINT)
             fingerprint = line[at : at + DIGITS]
             if fingerprint in wanted and line.find(SUCCESS, at) >= 0:
-                places[fingerprint] = begin
+                places[fingerprint] = begin, number
         begin += len(line)
     return places
 
@@ -153,10 +160,19 @@ class TakenOver(NamedTuple):
     """Of them, trials one of whose checks could not look."""
 
 
-def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> TakenOver:
+def take_over(
+    log: RunLog,
+    is_final: Callable[[str, str, int], bool],
+    before_each: Callable[[ReusableResult, PlannedTrial, int], object] | None = None,
+) -> TakenOver:
     """Write a line for every planned trial that an earlier run has answered; return how many.
 
     The trace is copied, so that the new run holds all of it whatever becomes of the old one.
+
+    Args:
+        log: of the new run.
+        is_final: whether a trial has its result already.
+        before_each: takes an answer, its trial and the line that it is about to get.
     """
     run_dir, taken, unchecked = log.run_dir, 0, 0
     places = _planned_places(run_dir / "plan.jsonl", is_final)
@@ -166,6 +182,8 @@ def take_over(log: RunLog, is_final: Callable[[str, str, int], bool]) -> TakenOv
                 plan.seek(place)
                 trial = trial_of(plan.readline())
                 path = found.frame and log.append_artifact(trial.model_id, found.frame)
+                if before_each is not None:
+                    before_each(found, trial, log.n_lines + 1)
                 log.append(reused_result(found.result, trial, path or None))
                 taken += 1
                 unchecked += found.result.checks_errored > 0

@@ -266,6 +266,37 @@ class Ratio(Record):
         return self.n_cases if self.n_clusters is None else self.n_clusters
 
 
+class ScoreDifference(Record):
+    """Paired difference of judges' scores over cases, candidate minus base, on 0-10."""
+
+    evaluation_profile_id: str
+    method: Literal["t_of_case_means"] = "t_of_case_means"
+    n_cases: Count = Field(description="With a score on both sides.")
+    n_clusters: Count | None = Field(default=None, description=UNITS)
+    n_base: Count = Field(description="Trials of the base with a score.")
+    n_candidate: Count = Field(description="Trials of the candidate with a score.")
+    base_score: float | None = Field(description="Mean over these units; null: there are none.")
+    candidate_score: float | None = Field(description="Mean over these units.")
+    difference: float | None = Field(description="Null below five units.")
+    low: float | None = Field(description="95 % interval.")
+    high: float | None = Field(description="95 % interval.")
+    low90: float | None
+    high90: float | None
+    p: Rate | None
+    q: Rate | None = Field(
+        description="After Benjamini and Hochberg, of one family with the ratios."
+    )
+    verdict: Verdict = Field(description="unchanged: the 90 % interval lies within 0.25 points.")
+    reason: str | None = Field(
+        description="Why it is not comparable, such as `censored` or `judged otherwise`."
+    )
+
+    @property
+    def n_units(self) -> int:
+        """Draws that the test rests on."""
+        return self.n_cases if self.n_clusters is None else self.n_clusters
+
+
 class CaseChange(Record):
     """One case with one model on both sides; a case alone has no verdict."""
 
@@ -310,6 +341,9 @@ class GroupComparison(Record):
     )
     n_clusters: Count | None = Field(default=None, description=UNITS)
     ratios: tuple[Ratio, ...]
+    scores: tuple[ScoreDifference, ...] = Field(
+        default=(), description="By evaluation profile, of those with a score on both sides."
+    )
 
     @property
     def n_units(self) -> int:

@@ -10,6 +10,7 @@ from schemas.base import SCHEMA_VERSION, NonEmpty, Positive, Record
 
 Area = Literal[
     "suites",
+    "judges",
     "keys",
     "endpoints",
     "models",

@@ -111,6 +111,7 @@ DoubtCode = Literal[
     "timeouts",
     "truncated",
     "reused",
+    "other_profile",
     "shard",
     "narrowed",
     "imported",

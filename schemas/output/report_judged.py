@@ -15,7 +15,8 @@ class JudgedScore(Record):
 
     model_id: str
     evaluation_profile_id: str
-    is_own: bool = Field(description="The run's own profile, which has a say in its verdicts.")
+    is_own: bool = Field(description="The profile that the run was made with.")
+    decides: bool = Field(description="Its judges have a say in the verdicts of this report.")
     n_judged: Positive = Field(description="Trials with a judgement.")
     n_failed: Count = Field(description="Of these, without an answer that could be used.")
     n_units: Count = Field(description="Cases with a score, or clusters of them.")
@@ -68,7 +69,9 @@ class JudgeAnswers(Record):
     question: Literal["score", "pair"] = Field(
         description="`score`: of one trial; `pair`: which of two is better."
     )
-    n_asked: Positive = Field(description="Questions, those of before another answer included.")
+    n_asked: Positive = Field(
+        description="Questions of this run, also those of before another answer."
+    )
     n_answered: Count = Field(description="Questions with an answer that could be used.")
     n_refusal: Count = Field(description="It would not judge.")
     n_invalid: Count = Field(description="Its answers did not fit.")

@@ -141,6 +141,10 @@ class JudgeIteration(AskedRecord):
     )
     opinion: Opinion | None = Field(description="Null: the judge failed.")
     overall_as_said: float | None = Field(description="On the rubric's own scale.")
+    reused_from_run_id: str | None = Field(
+        default=None,
+        description="Run that asked; taken over with its answer, without cost and time.",
+    )
 
 
 class JudgeRunScore(Record):
@@ -170,6 +174,10 @@ class Judgement(JudgedRecord):
     pass_threshold: Score | None = Field(description="On 0-10; null: the profile has none.")
     passed: bool | None = Field(
         description="Overall score at or above it; null: no score, or none."
+    )
+    judge_hash: Sha256 | None = Field(
+        default=None,
+        description="Of judges, their prompt and aggregation; null: written before it was kept.",
     )
     failed_dimensions: tuple[Dimension, ...] = Field(description="Below it; they decide nothing.")
     soft_score: Rate | None = Field(description="Weighted credit of the soft expectations.")

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.support.judged_run import SUITE, Judged
+from tests.support.kept_run import collect_log
 from tests.support.processes import servers_of
 
 pytestmark = pytest.mark.agents
@@ -48,4 +50,32 @@ def test_a_small_model_judges_itself_and_its_failures_are_its_own(weights, proje
     assert (found["status"] == "success") == (whole["failure"] is None)
     assert done.returncode == (0 if found["status"] == "success" else 1), done.stderr
     assert "judge cut: 1 question, 0 answered, 1 truncated" in done.stdout
+    assert servers_of(project.root) == []
+
+
+def test_a_small_model_says_which_of_two_answers_is_better(weights, project, endpoint):
+    """Two answers that are given, asked about in both orders; what does not fit is counted."""
+    judged = Judged(project, endpoint)
+    judge = {"judge_id": "whole", "type": "llm_probe", "provider": "embedded", "retries": 0,
+             "timeout_seconds": 600, "max_tokens": 600}  # fmt: skip
+    judged.profile("own", judges=[judge], runs=[{"judge_run_id": "one", "judge_id": "whole"}])
+    judged.model.answer = "Good morning to you! It is a pleasure to meet you."
+    judged.run()
+    judged.model.answer = "No."
+    other = collect_log(project.root, "run", *SUITE, "--run-id", "other")
+    assert other.returncode == 0, other.stderr
+
+    done = subprocess.run(
+        [*COLLECT, "evaluate", "r", "--evaluation-profile", "own", "--against", "other"],
+        cwd=project.root, capture_output=True, text=True, timeout=230, check=False,
+    )  # fmt: skip
+
+    *answers, found = judged.lines()
+    assert found["record_type"] == "preference"
+    assert {one["pair_order"] for one in answers} == {"this_first", "other_first"}
+    assert all(one["input_tokens"] > 300 for one in answers)
+    n_answered = sum(one["failure"] is None for one in answers)
+    assert f"judge whole: 2 questions, {n_answered} answered" in done.stdout
+    assert (found["status"] == "success") == (n_answered == 2)
+    assert done.returncode == (0 if n_answered == 2 else 1), done.stderr
     assert servers_of(project.root) == []

@@ -46,10 +46,10 @@ class Doctor:
         path.chmod(0o755)
         return path
 
-    def look(self, suite="s", *, hosts=(), runs="runs"):
-        code = run_doctor(suite, Path(runs), hosts, as_json=True, again="collect doctor")
+    def look(self, suite="s", profile=None, *, hosts=(), runs="runs"):
+        code = run_doctor(suite, profile, Path(runs), hosts, as_json=True, again="collect doctor")
         return Seen(code, self._capsys.readouterr().out)
 
     def text(self, suite="s"):
-        code = run_doctor(suite, Path("runs"), (), as_json=False, again="collect doctor")
+        code = run_doctor(suite, None, Path("runs"), (), as_json=False, again="collect doctor")
         return code, self._capsys.readouterr().out

@@ -47,6 +47,16 @@ from range(3) as ids (n)
 """Ids that no run of the history has, each joined to a case."""
 
 
+DECIDING = f"""
+create view raw_deciding_profiles as
+select
+    '{RUNS[0]}' as run_id,
+    'strict' as evaluation_profile_id,
+    'a hash' as judge_hash
+"""
+"""Judges have a say in one run."""
+
+
 class MadeHistory:
     """The rows of each raw table, made from a seed."""
 
@@ -74,6 +84,7 @@ class MadeHistory:
         connection = connect(threads=threads)
         fill(connection, Path("none"), ("thresholds", "failure_types"))
         connection.execute(ALIASES)
+        connection.execute(DECIDING)
         tables = self.tables(shuffled)
         for name, table in (tables | {RECORDED: tables["results"]}).items():
             connection.register(f"raw_{name}", table)

@@ -647,6 +647,7 @@ class _Maker:
                     model_id=model,
                     evaluation_profile_id=profile,
                     is_own=profile == "strict",
+                    decides=profile == "strict",
                     n_judged=40,
                     n_failed=2,
                     n_units=20,

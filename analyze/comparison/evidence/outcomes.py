@@ -52,7 +52,9 @@ def read_facts(
     described = {
         run_id: (run_group, judge_hash)
         for run_id, run_group, judge_hash in session.rows(
-            f"select run_id, run_group, judge_hash from stg_runs where {of_runs(run_ids)}",  # noqa: S608
+            "select run_id, run_group, deciding.judge_hash from stg_runs "  # noqa: S608
+            "left join stg_deciding_profiles as deciding using (run_id) "
+            f"where {of_runs(run_ids)}",
             run_ids,
         )
     }

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyze.comparison.evidence.judged import Scores, read_scores
 from analyze.comparison.evidence.outcomes import (
     CaseOutcome,
     Causes,
@@ -50,6 +51,8 @@ class Evidence(NamedTuple):
     """The candidate and the runs of its suite before it, each with its shards, newest first."""
     cells: Sequence[PastCell]
     """What these came to with the candidate's models; none where both sides are the same runs."""
+    scores: Scores
+    """What judges said of the runs of both sides."""
 
 
 def read_evidence(
@@ -72,6 +75,7 @@ def read_evidence(
         short = {row.run_id for row in rows if row.counts.n_scored < row.counts.n_scorable}
         causes = read_causes(session, sorted(short))
         cuts = read_cuts(session, sorted({row.run_id for row in rows if row.counts.n_truncated}))
+        scores = read_scores(session, run_ids)
         nights = [plan for plan in plans if plan.is_before]
         runs = _last_runs(plans, set(candidate.run_ids))
         cells: list[PastCell] = []
@@ -80,7 +84,9 @@ def read_evidence(
             read = dict.fromkeys([*(plan.run_ids for plan in nights), *runs])
             cells = read_cells(session, list(read), asked)
     past = past_nights(cells, nights)
-    return Evidence(base, candidate, rows, causes, session.runs_dir, past, cuts, runs, cells)
+    return Evidence(
+        base, candidate, rows, causes, session.runs_dir, past, cuts, runs, cells, scores
+    )
 
 
 def _last_runs(plans: Sequence[Plan], candidate: set[str]) -> list[tuple[str, ...]]:

@@ -31,6 +31,7 @@ OF_THE_RUN: tuple[Callable[[RunDoubtFacts], Iterator[Doubt]], ...] = (
     requests.timeouts,
     requests.truncated,
     scope.reused,
+    scope.other_profile,
     scope.shard,
     scope.narrowed,
     scope.imported,

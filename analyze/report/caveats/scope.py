@@ -131,6 +131,30 @@ def reused(facts: RunDoubtFacts) -> Iterator[Doubt]:
     )
 
 
+def other_profile(facts: RunDoubtFacts) -> Iterator[Doubt]:
+    """Yield that judges of another evaluation profile than the run's own decide."""
+    asked = facts.context.session.evaluation_profile
+    (described,) = facts.context.session.rows(
+        "select evaluation_profile_id, deciding_profile_id from runs where run_id = ?",
+        [facts.context.run_id],
+    )
+    own, deciding = described
+    if asked is None or asked == own:
+        return
+    whose = "there is none of its own" if own is None else f"its own is {own}"
+    yield Doubt(
+        code="other_profile",
+        is_serious=False,
+        model_ids=(),
+        sentence=f"Verdicts are those with the judges of evaluation profile {asked}, which was "
+        f"asked for; {whose}."
+        if deciding is not None
+        else f"Evaluation profile {asked} was asked for and judged this run without a threshold: "
+        "its judges have no say in verdicts.",
+        command=facts.context.command("report", facts.context.run_id),
+    )
+
+
 def unknown_cost(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield costs that are known in part; a run without any cost has no money in its report."""
     if not any(one.group.n_cost_known for one in facts.models):

@@ -8,7 +8,7 @@ with asked as (
         failure,
         cost_nano_usd
     from judge_iterations
-    where run_id = $1
+    where run_id = $1 and reused_from_run_id is null
     union all
     select
         evaluation_profile_id,

@@ -48,6 +48,7 @@ select
     said.model_id,
     said.evaluation_profile_id,
     bool_or(said.is_own) as is_own,
+    bool_or(deciding.run_id is not null) as decides,
     count(*) as n_judged,
     count(*) filter (where said.final_score is null) as n_failed,
     any_value(listed.scores) as scores,
@@ -58,5 +59,8 @@ from said
 left join listed
     on said.model_id = listed.model_id
     and said.evaluation_profile_id = listed.evaluation_profile_id
+left join stg_deciding_profiles as deciding
+    on said.run_id = deciding.run_id
+    and said.evaluation_profile_id = deciding.evaluation_profile_id
 group by said.model_id, said.evaluation_profile_id
 order by is_own desc, said.evaluation_profile_id, said.model_id

@@ -26,6 +26,11 @@ RATIOS = dict(zip(render.RATIO_TITLES, (
     "left_out_base", "night", "verdict",
 ), strict=True))  # fmt: skip
 
+JUDGED = dict(zip(render.JUDGED_TITLES, (
+    "model_id", "evaluation_profile_id", "n_cases", "base_score", "candidate_score",
+    "score_difference", "scores.low", "q", "verdict",
+), strict=True))  # fmt: skip
+
 SCORES = dict(zip(render.SCORE_TITLES, (
     "model_id", "score_strict", "score_available", "coverage", "causes",
 ), strict=True))  # fmt: skip
@@ -36,7 +41,10 @@ TAGS = dict(zip(render.TAG_TITLES, (
     "name", "model_id", "n_cases", "base_rate", "candidate_rate", "difference", "difference_low",
 ), strict=True))  # fmt: skip
 
-TEXTS = {"name", "model_id", "metric", "verdict", "causes", "night", "difference_low", "ratios.low"}
+TEXTS = {
+    *("name", "model_id", "evaluation_profile_id", "metric", "verdict", "causes", "night"),
+    *("difference_low", "ratios.low", "scores.low"),
+}
 """Columns that are no numbers."""
 
 MAX_CHANGES = 100
@@ -72,6 +80,7 @@ def compared_tables(comparison: Comparison) -> list[Table]:
         _table(
             "ratios", "Times, tokens and costs over the base's", RATIOS, render.ratio_rows(groups)
         ),
+        _table("judged-differences", "Scores of judges", JUDGED, render.judged_rows(groups)),
     )
     return [table for table in tables if table.rows]
 

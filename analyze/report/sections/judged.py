@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 
-from analyze.render.numbers import percent, percent_range, usd, whole
+from analyze.render.numbers import percent, percent_range, score, usd, whole
 from analyze.report.sections import ReportContext, Section, query
 from analyze.report.table import MODEL, Cell, Column, Table, number
 from analyze.stats.intervals import mean_rate, wilson_shrunk
@@ -57,12 +57,15 @@ def judged_of(context: ReportContext) -> JudgedParts | None:
 
 def _scores_of(context: ReportContext) -> Iterator[JudgedScore]:
     for row in context.session.rows(query("judged_scores"), [context.run_id]):
-        model_id, profile, is_own, n_judged, n_failed, units, n_decided, n_passed, soft = row
+        model_id, profile, is_own, decides, n_judged, n_failed, units, n_decided, n_passed, soft = (
+            row
+        )
         mean, low, high = mean_score(units or ())
         yield JudgedScore(
             model_id=model_id,
             evaluation_profile_id=profile,
             is_own=is_own,
+            decides=decides,
             n_judged=n_judged,
             n_failed=n_failed,
             n_units=len(units or ()),
@@ -218,17 +221,22 @@ def _scores(found: JudgedParts) -> Table:
     rows = [
         [
             Cell(one.model_id),
-            Cell(one.evaluation_profile_id, note="the run's own" if one.is_own else ""),
+            Cell(one.evaluation_profile_id, below=_standing(one)),
             number(whole(one.n_judged), one.n_judged),
             number(whole(one.n_failed), one.n_failed),
-            number(_score(one.score), one.score),
+            number(score(one.score), one.score),
             number(_interval(one), one.score_low),
             number(*_share(one.n_passed, one.n_decided)),
-            number(_score(one.soft_score), one.soft_score),
+            number(score(one.soft_score), one.soft_score),
         ]
         for one in found.scores
     ]
     return Table("judged-scores", "Scores, on 0-10", columns, rows)
+
+
+def _standing(one: JudgedScore) -> str:
+    parts = ("the run's own" * one.is_own, "decides verdicts" * one.decides)
+    return ", ".join(filter(None, parts))
 
 
 def _share(n_passed: int, n_decided: int) -> tuple[str, float | None]:
@@ -240,11 +248,7 @@ def _share(n_passed: int, n_decided: int) -> tuple[str, float | None]:
 def _interval(one: JudgedScore) -> str:
     if one.score_low is None or one.score_high is None:
         return ""
-    return f"{_score(one.score_low)} – {_score(one.score_high)}"
-
-
-def _score(score: float | None) -> str:
-    return "" if score is None else f"{score:.2f}"
+    return f"{score(one.score_low)} – {score(one.score_high)}"
 
 
 def _judges(found: JudgedParts) -> Table:

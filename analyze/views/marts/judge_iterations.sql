@@ -43,6 +43,7 @@ select
     said.e2e_ms,
     said.question_hash,
     said.artifact_path,
+    said.reused_from_run_id,
     trials.record_no is not null
     and row_number() over (
         partition by

@@ -16,6 +16,7 @@ select
     said.evaluated_at,
     said.evaluation_profile_id,
     said.evaluation_fingerprint,
+    said.judge_hash,
     said.status,
     said.final_score,
     said.task,

@@ -36,6 +36,7 @@ select
     failures.cause,
     failures.counts_against_model,
     trials.passed,
+    deciding.evaluation_profile_id as deciding_profile_id,
     trials.objective_pass,
     trials.violation,
     trials.checks_passed,
@@ -68,6 +69,7 @@ from trials
 left join int_failures as failures
     on trials.run_id = failures.run_id
     and trials.record_no = failures.record_no
+left join stg_deciding_profiles as deciding on trials.run_id = deciding.run_id
 order by
     trials.run_id,
     trials.provider,

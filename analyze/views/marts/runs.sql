@@ -17,7 +17,7 @@ ordered as (
 )
 
 select
-    run_id,
+    ordered.run_id,
     suite_id,
     suite_title,
     run_profile_id,
@@ -28,12 +28,14 @@ select
     benchlake_version,
     n_planned,
     max_cost_usd,
-    evaluation_profile_id,
-    judge_hash,
+    ordered.evaluation_profile_id,
+    deciding.evaluation_profile_id as deciding_profile_id,
+    deciding.judge_hash,
     machine,
     is_imported,
     is_narrowed,
     cast(run_no as bigint) as run_no,
     previous_run_id
 from ordered
-order by started_at_ms nulls first, run_id
+left join stg_deciding_profiles as deciding on ordered.run_id = deciding.run_id
+order by started_at_ms nulls first, ordered.run_id

@@ -44,5 +44,6 @@ select
     cost_source,
     e2e_ms,
     artifact_path,
+    reused_from_run_id,
     benchlake_version
 from raw_judge_iterations

@@ -17,6 +17,7 @@ select
     end as evaluated_at,
     evaluation_profile_id,
     evaluation_fingerprint,
+    judge_hash,
     status,
     opinion.overall as final_score,
     opinion.dimensions.task as task,

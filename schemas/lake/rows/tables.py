@@ -204,6 +204,19 @@ def _struct_array(values: Sequence[Any], kind: pa.StructType) -> pa.Array:
     return pa.StructArray.from_arrays(parts, fields=list(kind))
 
 
+class DecidingProfileRow(Record):
+    """A row of `raw_deciding_profiles`: whose judges have a say in the verdicts of a run."""
+
+    run_id: str = Field(description="Run that they have a say in.")
+    evaluation_profile_id: str = Field(
+        description="Whose judges they are: of the run's own profile, or of the one asked for."
+    )
+    judge_hash: str | None = Field(
+        description="Of judges, their prompt and aggregation; null: a run that they never judged, "
+        "or judged before this was kept."
+    )
+
+
 class FailureTypeRow(Record):
     """A row of `raw_failure_types`: what one failure_type means."""
 
@@ -224,6 +237,7 @@ def lake_document() -> str:
         **TABLES,
         RECORDED: TABLES["results"],
         ALIASES: arrow_schema(AliasRow),
+        "deciding_profiles": arrow_schema(DecidingProfileRow),
         "thresholds": arrow_schema(Thresholds),
         "failure_types": arrow_schema(FailureTypeRow),
     }

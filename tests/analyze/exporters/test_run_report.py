@@ -15,7 +15,7 @@ from schemas.formats.report_v2 import EvaluationReport, report_json
 from schemas.formats.report_v2_problems import schema_problems
 from tests.support.histories import HOSTILE, imported, lake_only
 from tests.support.mirrored import mirror_run
-from tests.support.run_rows import trace
+from tests.support.run_rows import sha, trace
 
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
@@ -416,3 +416,31 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     }  # fmt: skip
     with pytest.raises(AnalyzeError, match="cannot be written"):
         make_run_report(data, tmp_path / "out")
+
+
+def test_a_report_has_what_judges_came_to_and_whose_decide(new_run):
+    run = new_run()
+    profile = {
+        "evaluation_profile_id": "strict", "evaluation_profile_path": "e.yaml", "sha256": sha("e"),
+        "security_policy": {}, "limits": {},
+    }  # fmt: skip
+    run.config |= {"evaluation": profile, "judge_hash": sha("judges")}
+    for repetition, score in ((1, 9), (2, 2)):
+        trial = run.plan("a", repetition)
+        run.result(trial, passed=None, objective_pass=None)
+        run.judged(trial, 4, threshold=5)  # superseded by what follows
+        run.judged(trial, score, threshold=5)
+    run.judged(trial, "refusal", evaluation_profile_id="kind")
+    run.result(run.plan("b"), passed=True, objective_pass=True)
+    run.write()
+
+    (report,) = reports(run.runs_dir, "run-1").values()
+
+    assert report.config.model_dump()["evaluation_profile_id"] == "strict"
+    judged, other = (one.model_dump() for one in report.instances)
+    keys = ("repetition", "evaluation_profile_id", "final_score", "passed")
+    assert [tuple(one[key] for key in keys) for one in judged["judgements"]] == [
+        (1, "strict", 9, True), (2, "kind", None, None), (2, "strict", 2, False),
+    ]  # fmt: skip
+    assert "judgements" not in other
+    assert not list(schema_problems(json.loads(report_json(report))))

@@ -95,6 +95,8 @@ OPTIONS = {
     "doctor --suite":
         "collect/doctor/test_doctor.py::"
         "test_without_a_suite_all_of_the_project_are_looked_at_and_a_broken_one_hides_no_other",
+    "doctor --evaluation-profile":
+        "collect/doctor/test_doctor_judges.py::test_a_profile_that_is_named_is_looked_at_alone",
     "doctor --runs": "collect/doctor/test_doctor.py::test_a_folder_that_cannot_be_written_fails",
     "doctor --json": "collect/config/test_every_option.py::test_options_reach_what_they_are_for",
 }  # fmt: skip
@@ -163,8 +165,8 @@ def test_flags_of_a_run_act_together(project, endpoint):
     [
         ("demo", "collect.commands.demo.demo", (Path("runs"), None, False),
          (Path("x"), Path("y"), True)),
-        ("doctor", "collect.doctor.run_doctor", (None, Path("runs"), (), False),
-         ("s", Path("x"), ["h"], True)),
+        ("doctor", "collect.doctor.run_doctor", (None, None, Path("runs"), (), False),
+         ("s", "e", Path("x"), ["h"], True)),
     ],
 )  # fmt: skip
 def test_options_reach_what_they_are_for(command, place, plain, given, monkeypatch):
@@ -175,7 +177,10 @@ def test_options_reach_what_they_are_for(command, place, plain, given, monkeypat
         return 0
 
     monkeypatch.setattr(place, instead)
-    own = {"demo": ["--model-file", "y"], "doctor": ["--suite", "s", "--allow-host", "h"]}
+    own = {
+        "demo": ["--model-file", "y"],
+        "doctor": ["--suite", "s", "--evaluation-profile", "e", "--allow-host", "h"],
+    }
     for flags in ([], ["--runs", "x", "--json", *own[command]]):
         assert CliRunner().invoke(app, [command, *flags]).exit_code == 0
 

@@ -210,3 +210,94 @@ def test_a_plan_says_what_its_judges_may_cost(judged):
     sent = sum(len(message["content"]) for message in body["messages"])
     per_question = one["input_tokens_low"] / 6
     assert per_question - 20 < sent / 4 < one["input_tokens_high"] / 6
+
+
+def questions(judged):
+    return [one for one in judged.endpoint.requests if one.body and is_question(one.body)]
+
+
+def again(judged, run_id, *words, profile="strict"):
+    named = ("--evaluation-profile", profile)
+    done = collect_log(
+        judged.project.root, "run", *SUITE, *named, "--reuse", "--run-id", run_id, *words
+    )
+    judged.dir = judged.project.root / "runs" / run_id
+    return done
+
+
+def test_what_judges_said_of_an_answer_is_taken_over_with_it(judged):
+    judged.model.says = lambda body, n: judgement(8 if n % 2 else 9)
+    judged.run(*PROFILE, n_cases=3)
+    before = {one["case_id"]: one for one in judged.lines("judge_iteration")}
+    asked = len(questions(judged))
+    assert asked == 3
+
+    done = again(judged, "later")
+
+    assert done.returncode == 0, done.stderr
+    assert len(questions(judged)) == asked, "nobody is asked twice"
+    assert "3 answers of judges about them taken over with them" in done.stderr
+    lines = judged.lines("judge_iteration")
+    assert {one["case_id"]: one["opinion"] for one in lines} == {
+        name: one["opinion"] for name, one in before.items()
+    }
+    for line in lines:
+        assert (line["run_id"], line["reused_from_run_id"]) == ("later", "r")
+        assert (line["cost_usd"], line["e2e_ms"], line["input_tokens"]) == (None, None, None)
+        assert line["evaluated_at_ms"] == before[line["case_id"]]["evaluated_at_ms"]
+        assert judged.told(line)["exchanges"], "prompts and raw answers are copied"
+    rows = (judged.dir / "results.jsonl").read_bytes().splitlines()
+    for one in judged.lines("judgement"):
+        row = json.loads(rows[one["result_no"] - 1])
+        assert (row["record_type"], row["case_id"]) == ("result", one["case_id"])
+        assert one["run_id"] == "later"
+    assert len(judged.lines("judgement")) == 3
+
+
+def test_in_a_chain_of_reused_runs_a_judge_is_paid_once(judged):
+    """The first run was never judged: the second asks, and the third takes over from it."""
+    judged.run(n_cases=2)
+    assert again(judged, "second").returncode == 0
+    assert len(questions(judged)) == 2
+
+    assert again(judged, "third").returncode == 0
+
+    assert len(questions(judged)) == 2
+    assert {one["reused_from_run_id"] for one in judged.lines("judge_iteration")} == {"second"}
+    assert {row["reused_from_run_id"] for row in Kept(judged.dir).results()} == {"r"}
+
+
+def test_another_question_about_a_taken_over_answer_is_asked(judged):
+    judged.run(*PROFILE, n_cases=2)
+    asked = len(questions(judged))
+    judged.profile(judge={"request_options": {"seed": 7}})
+
+    assert again(judged, "later").returncode == 0
+
+    assert len(questions(judged)) == asked + 2
+    newest = judged.lines("judge_iteration")[-2:]
+    assert {one["reused_from_run_id"] for one in newest} == {None}
+
+
+def test_another_profile_takes_nothing_over(judged):
+    judged.run(*PROFILE, n_cases=1)
+    judged.profile("kind")
+
+    assert again(judged, "later", profile="kind").returncode == 0
+
+    (line,) = judged.lines("judge_iteration")
+    assert (line["evaluation_profile_id"], line["reused_from_run_id"]) == ("kind", None)
+
+
+def test_a_failed_answer_of_a_judge_is_asked_for_again(judged):
+    judged.model.says = lambda body, n: "no" if n < 4 else judgement(8)
+    for number in range(1):
+        judged.project.case(f"c{number}", rubric=RUBRIC)
+    first = collect_log(judged.project.root, "run", *SUITE, *PROFILE, "--run-id", "r")
+    assert first.returncode == 1
+    judged.model.says = lambda body, n: judgement(8)
+
+    assert again(judged, "later").returncode == 0
+
+    (line,) = judged.lines("judge_iteration")
+    assert (line["failure"], line["reused_from_run_id"]) == (None, None)

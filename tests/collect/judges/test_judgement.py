@@ -128,7 +128,9 @@ def test_all_answers_come_to_what_a_hand_computes():
     ]
     checks = [CheckResult(check_id="c", kind="k", outcome="failed", dimensions=("task",))]
 
-    found = judgement_line(PLACE, profile(pass_threshold=6.5), CASE, lines, checks, at_ms=9)
+    found = judgement_line(
+        PLACE, profile(pass_threshold=6.5), CASE, lines, checks, judge_hash="7" * 64, at_ms=9
+    )
 
     one, two = found.judge_runs
     assert (one.opinion.overall, one.opinion.dimensions.task) == (5, 3)
@@ -151,7 +153,7 @@ def test_a_failed_answer_leaves_its_place_to_the_next():
         line("two", 1, failure="judge_down"),
     ]
 
-    found = judgement_line(PLACE, profile(), CASE, lines, [], at_ms=9)
+    found = judgement_line(PLACE, profile(), CASE, lines, [], judge_hash="7" * 64, at_ms=9)
 
     assert found.opinion.overall == 6
     assert found.judge_runs[0].n_failed == found.judge_runs[1].n_failed == 1
@@ -160,7 +162,13 @@ def test_a_failed_answer_leaves_its_place_to_the_next():
 
 def test_without_any_opinion_it_failed_and_says_nothing_of_the_trial():
     found = judgement_line(
-        PLACE, profile(pass_threshold=5), CASE, [line(failure="invalid")], [], at_ms=9
+        PLACE,
+        profile(pass_threshold=5),
+        CASE,
+        [line(failure="invalid")],
+        [],
+        judge_hash="7" * 64,
+        at_ms=9,
     )
 
     assert (found.status, found.opinion, found.passed, found.soft_score) == (
@@ -172,7 +180,7 @@ def test_the_fingerprint_is_of_questions_and_of_how_they_combine():
     lines = [line("one", 1), line("two", 1)]
 
     def of(profile, lines):
-        found = judgement_line(PLACE, profile, CASE, lines, [], at_ms=9)
+        found = judgement_line(PLACE, profile, CASE, lines, [], judge_hash="7" * 64, at_ms=9)
         return found.evaluation_fingerprint
 
     assert of(profile(), lines) == of(profile(), lines[::-1])

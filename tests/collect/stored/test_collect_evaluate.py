@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import subprocess
 import sys
 
@@ -11,7 +10,7 @@ import pytest
 from collect.judges.answer import DIMENSIONS
 from tests.support.judge_endpoint import judgement
 from tests.support.judged_run import RUBRIC, SUITE, Judged
-from tests.support.kept_run import Kept, begin, collect_log, wait_for
+from tests.support.kept_run import Kept, collect_log
 
 EXPECTED = {
     "hard_expectations": [{"text": "It greets."}],
@@ -404,39 +403,3 @@ def test_on_a_full_disk_no_more_is_asked_than_is_on_its_way(judged):
     assert 0 < n_kept < 12
     assert n_asked <= n_kept + 4, "as many as are asked at once, and none after them"
     assert judged.report()["judging"]["judges"]["main"]["asked"] == 24 - n_kept
-
-
-@pytest.mark.peers
-def test_killed_twenty_times_no_answer_is_lost_or_asked_for_twice(judged):
-    """At any moment: what was written down stays, and is never asked again."""
-    judged.model.seconds = 0.02
-    judged.profile(
-        judge={"max_concurrency": 4},
-        runs=[{"judge_run_id": "once", "judge_id": "main", "repetitions": 5}],
-    )
-    judged.run(n_cases=40)
-    rng, n_kills, written = random.Random(20), 0, []
-    while n_kills < 20:
-        n_wanted = len(judged.model.questions) + rng.randrange(1, 8)
-        running = begin(judged.project.root, "evaluate", "r", "--evaluation-profile", "strict")
-        wait_for(lambda n=n_wanted: len(judged.model.questions) >= n)
-        running.kill()
-        running.communicate()
-        n_kills += 1
-        kept = whole_lines(judged.dir / "evaluations.jsonl")
-        assert kept[: len(written)] == written
-        written = kept
-
-    judged.evaluate()
-
-    answers = [(one["case_id"], one["iteration"]) for one in judged.lines("judge_iteration")]
-    assert len(answers) == len(set(answers)) == 200
-    assert len(judged.lines("judgement")) == 40
-    assert 200 <= len(judged.model.questions) <= 200 + 4 * n_kills, "but for those on their way"
-    for one in judged.lines("judge_iteration"):
-        (exchange,) = judged.told(one)["exchanges"]
-        assert exchange["answer"] == judgement()
-
-
-def whole_lines(path):
-    return [one for one in path.read_bytes().split(b"\n")[:-1] if one] if path.exists() else []
