@@ -35,6 +35,7 @@ from schemas.formats.swebench import SwebenchReport
 from schemas.lake.rows.tables import lake_document
 from schemas.output.comparison import Comparison
 from schemas.output.doctor import DoctorReport
+from schemas.output.judges import JudgesReport
 from schemas.output.regressions import Flaky, GateResult, Regressions
 from schemas.output.report import RunReport
 from schemas.output.route import RouteResult
@@ -85,6 +86,7 @@ PUBLISHED: dict[str, Any] = {
     "report": RunReport,
     "report_v2": EvaluationReport,
     "result": Result,
+    "judges": JudgesReport,
     "route": RouteResult,
     "run_profile": RunProfile,
     "suite": Suite,

@@ -10,13 +10,14 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.query.run_ref import model_for, require_known
+from analyze.query.run_ref import model_for, require_known, resolve_run
 from analyze.query.session import Session
 
 if TYPE_CHECKING:
     from analyze.power.plan import PowerAnswer
     from schemas.config.known_issues import KnownFile
     from schemas.output.comparison import Axis, Comparison, Metric, ThresholdsUsed
+    from schemas.output.judges import JudgesReport
     from schemas.output.regressions import Flaky, GateResult, Regressions
 
 
@@ -177,6 +178,23 @@ class Verdicts:
             suite=suite,
             model=model,
         )
+
+    def judges(self, *runs: str, evaluation_profile: str | None = None) -> JudgesReport:
+        """Return how far the judges of runs can be believed.
+
+        Args:
+            runs: run ids, paths, `latest`, `previous` or `label:NAME`, all together; by default
+                the newest run.
+            evaluation_profile: only its judges.
+
+        Raises:
+            RunNotFound: there is no such run; names the nearest.
+            ConfigError: no judge of that profile has said anything about them.
+        """
+        from analyze.judges.report import judges_report  # noqa: PLC0415 - loads numpy
+
+        run_ids = [resolve_run(self._session, one) for one in runs or ("latest",)]
+        return judges_report(self._session, list(dict.fromkeys(run_ids)), evaluation_profile)
 
     def flaky(
         self,

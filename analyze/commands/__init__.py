@@ -40,7 +40,7 @@ PANELS = {
         "views",
         "open:open_database",
     ),
-    "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route"),
+    "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route", "judges"),
     "Exchange": ("import:import_runs", "export", "migrate", "validate"),
     "Keep": ("sync", "summarize", "label", "alias"),
 }

@@ -17,6 +17,8 @@ from tests.support.kept_run import (
 )
 from tests.support.processes import processes_of
 
+pytestmark = pytest.mark.peers
+
 N_CASES = 70
 REPETITIONS = 4
 N_KILLS = 12

@@ -16,6 +16,8 @@ from tests.collect.http_client.test_wire_faults import FAULTS, TEXT, drip
 from tests.support.endpoint import Wire, chunk, sse, stream_of
 from tests.support.kept_run import assert_fits_together, collect, connections_to, wait_for
 
+pytestmark = pytest.mark.peers
+
 OUTCOMES = {
     None: ("success", "ok", True),
     "http_307": ("provider_error", "error", None),

@@ -14,6 +14,8 @@ from tests.schemas.lake.test_mirror import event_line, plan_line, result_line
 from tests.support.kept_run import seal_often
 from tests.support.run_rows import config
 
+pytestmark = pytest.mark.peers
+
 N_RUNS = 4
 N_LINES = 200
 

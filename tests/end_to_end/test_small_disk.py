@@ -11,6 +11,8 @@ from tests.support.disk import mounted_disk
 from tests.support.kept_run import Kept, assert_fits_together, collect, seal_often, wait_for
 from tests.support.processes import processes_of
 
+pytestmark = pytest.mark.peers
+
 N_TRIALS = 240
 N_LETTERS = 20_000
 """Of an answer: 240 of them are 5 MB, in results.jsonl alone."""

@@ -137,6 +137,18 @@ class RunBuilder:
         self.evaluations.append(line_of(found))
         return found
 
+    def asked(self, of: Result | PlannedTrial, said: Any, **fields: Any) -> None:
+        """Append one answer of a judge about the last record of a trial, and no sum.
+
+        Args:
+            of: the result or the planned trial.
+            said: as of `judge_iteration`.
+            fields: of the line.
+        """
+        place = {"run_id": self.run_id, "result_no": self.record_no(of)}
+        line = run_rows.judge_iteration(of, said, **self._later(place | fields))
+        self.evaluations.append(line_of(line))
+
     def compared(self, of: Result | PlannedTrial, *said: Any, **fields: Any) -> Preference:
         """Append what a judge answered about the last record of a trial and another, and the sum.
 

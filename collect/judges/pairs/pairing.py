@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from collect.config.evaluation import LoadedEvaluation
@@ -147,8 +146,8 @@ class Pairing:
                         pair.prompts[order],
                         asked.question_hash,
                         FORM,
-                        place.fields,
-                        partial(pair_line, order=order),
+                        {**place.fields, "pair_order": order},
+                        pair_line,
                     )
                     asking.append(self._interview.ask(question))
         came = await asyncio.gather(*asking)

@@ -77,20 +77,17 @@ def majority(outcomes: Iterable[PairOutcome | None]) -> PairOutcome | None:
     return "won" if lead > 0 else "lost" if lead < 0 else "tied"
 
 
-def pair_line(
-    asked: Asked[PairAnswer], fields: Mapping[str, Any], order: PairOrder
-) -> PairIteration:
+def pair_line(asked: Asked[PairAnswer], fields: Mapping[str, Any]) -> PairIteration:
     """Return the line of one judge that was asked once, in one order.
 
     Args:
         asked: what came of it.
-        fields: of the place, and of `asked_fields`.
-        order: in which both were shown.
+        fields: of the place with its `pair_order`, and of `asked_fields`.
     """
     answer = asked.answer
+    order: PairOrder = fields["pair_order"]
     return PairIteration(
         **fields,
-        pair_order=order,
         preferred=None if answer is None else STANDS[order][answer.choice],
         **said_fields(answer),
     )

@@ -15,7 +15,10 @@ from tests.support.analyze_cli import call
 from tests.support.nights import Nights
 from tests.support.paths import SAMPLES
 
-pytestmark = pytest.mark.usefixtures("no_library", "warm_engines", "built_once")
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.usefixtures("no_library", "warm_engines", "built_once"),
+]
 
 OTHER = r"(?:,? ?case mean [\d.]+:?)? ?"
 LIMITS = OTHER + r"\\?\[([\d.]+), ([\d.]+)\\?\]"

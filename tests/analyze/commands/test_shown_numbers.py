@@ -26,7 +26,7 @@ from tests.support.analyze_cli import call
 from tests.support.nights import Nights
 from tests.support.run_builder import DAY_MS
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 SIXTEENTHS = {"m": 1 / 16, "n": 5 / 8}
 """Of 16 cases: 6.25 and 62.5 %, which two ways to round would show as two numbers."""

@@ -203,6 +203,7 @@ def drawn(draws, n_cases, n_trials, shift):
     return sides
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(("n_cases", "n_trials"), [(5, 1), (8, 3), (30, 1), (30, 3)])
 def test_equal_sides_are_seldom_called_different_and_seldom_wrongly_the_same(n_cases, n_trials):
     draws = np.random.default_rng(n_cases * 10 + n_trials)

@@ -18,6 +18,8 @@ from schemas.lake.manifest import CHECKSUMS, FILES, RUNS
 from tests.support.analyze_cli import call
 from tests.support.run_builder import RunBuilder
 
+pytestmark = pytest.mark.peers
+
 N_TRIALS = 30
 
 EVERYTHING = "select {} from raw_runs".format(

@@ -401,6 +401,7 @@ def in_process(runs_dir, group=7, much=10**12):
     return subprocess.Popen([*COMMAND, code, str(runs_dir)], stderr=subprocess.PIPE)
 
 
+@pytest.mark.peers
 def test_two_processes_bring_in_what_one_would(runs_dir):
     for number in range(30):
         make(runs_dir, f"r{number}")
@@ -423,6 +424,7 @@ def test_two_syncs_at_once_double_nothing(runs_dir):
     assert_lake_is_the_logs(runs_dir)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_any_moment_the_next_sync_completes_it(runs_dir, seed):
     rng = random.Random(seed)

@@ -158,6 +158,7 @@ def test_of_sixteen_cases_that_all_won_the_share_has_the_interval_of_a_rate():
     assert (interval.low, interval.high) == (pytest.approx(0.8064, abs=1e-4), 1)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("p_tied", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize("n_cases", [10, 40])
 def test_the_interval_of_a_preference_holds_the_true_one(n_cases, p_tied):

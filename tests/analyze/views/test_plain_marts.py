@@ -12,6 +12,8 @@ from tests.support.made_steps import RAW, MadeSteps
 from tests.support.mirrored import table_of
 from tests.support.plain_marts import marts_of
 
+pytestmark = pytest.mark.peers
+
 SEED = 20261126
 N_LAKES, N_HISTORIES = 8, 8
 """Histories of one lake share no run and no suite; to plan a query takes longer than their rows."""

@@ -118,6 +118,7 @@ def test_a_child_follows_to_the_end_and_sums_up(run_dir, loop_factory):
     assert (run_dir / "run.log").read_text() == ""
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(
     ("loop_factory", "n_kills"),
     [(asyncio.new_event_loop, 2), (uvloop.new_event_loop, 9)],
@@ -272,6 +273,7 @@ def test_a_strange_file_in_the_lake_is_named_and_set_aside_by_the_child(run_dir)
     assert_parquet_equals_jsonl(run_dir)
 
 
+@pytest.mark.peers
 def test_on_a_full_disk_nothing_is_corrupt_and_the_child_tries_again(small_disk):
     run_dir = make_run(small_disk / "runs" / "r-1")
     append(run_dir, *range(200))

@@ -12,6 +12,8 @@ from schemas.failures import classify
 from tests.support.endpoint import chunk, sse, stream_of, whole
 from tests.support.wire_model import HTTPX, model
 
+pytestmark = pytest.mark.peers
+
 TEXT = "All of it."
 PARTIAL = sse(chunk("par"), chunk("tial"), end=False)
 TOO_LARGE = "the answer is larger than 32,000,000 bytes"

@@ -534,6 +534,7 @@ for number in range(10_000_000):
 """
 
 
+@pytest.mark.peers
 def test_killed_again_and_again_every_line_is_whole_and_has_its_trace(run_dir):
     for number in range(4):
         writer = python(APPEND, run_dir, cwd=ROOT, env=with_tests())

@@ -243,6 +243,7 @@ def test_a_large_file_stays_as_it_is_and_none_is_made_too_large(lake, monkeypatc
     assert Lake(lake).compact(now_ms=NOW_MS) == LakeChange()
 
 
+@pytest.mark.peers
 def test_a_row_is_rewritten_a_few_times_however_often_small_files_follow(lake, monkeypatch):
     monkeypatch.setattr(compact_module, "MAX_CHEAP_ROWS", 0)
     rewritten = 0
@@ -505,6 +506,7 @@ def test_a_lake_that_is_not_there_stays_away(lake):
     assert not lake.exists()
 
 
+@pytest.mark.peers
 def test_a_full_disk_leaves_all_as_it_was(tmp_path):
     with mounted_disk(tmp_path / "disk", "8m") as disk:
         lake = disk.folder / "runs" / "lake"
@@ -652,6 +654,7 @@ def test_a_lake_that_cannot_be_written_is_read_right_in_the_middle_of_a_compacti
     assert everything(lake) == before == everything(lake)
 
 
+@pytest.mark.peers
 def test_readers_count_right_while_files_come_and_are_compacted(lake):
     seal(lake, "always", batches=3)
     problems, stop = [], threading.Event()

@@ -87,6 +87,7 @@ def one_by_one(lines):
     return results, events, bad
 
 
+@pytest.mark.peers
 @settings(max_examples=200, deadline=None)
 @given(st.lists(ANY_LINE, max_size=8))
 def test_lines_read_at_once_are_lines_read_one_by_one(lines):

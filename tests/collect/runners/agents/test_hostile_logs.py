@@ -113,6 +113,7 @@ MANY = {
 }
 
 
+@pytest.mark.peers
 @pytest.mark.timeout(60)  # by looking at all before each: minutes
 @pytest.mark.parametrize("form", MANY)
 def test_very_many_lines_are_read_in_one_go(form):

@@ -1,0 +1,43 @@
+"""`analyze judges`: how far the judges of runs can be believed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from analyze import cli_options as options
+from analyze.commands import names_for, print_document
+
+
+def judges(
+    run: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RUN", help=f"{options.RUN_HELP} Several: all together."),
+    ] = None,
+    evaluation_profile: Annotated[
+        str | None,
+        typer.Option("--evaluation-profile", metavar="ID", help="Only its judges."),
+    ] = None,
+    form: options.FormOption = None,
+    runs: options.RunsOption = options.RUNS,
+    no_sync: options.NoSyncOption = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Say how far judges agree, with themselves and each other, and what sways them.
+
+    Bias, noise, place, length and own family, from what they said of stored trials. Asks nobody.
+
+    Example: analyze judges latest
+    """
+    from analyze.judges.document import judges_document
+    from analyze.judges.report import judges_report
+    from analyze.query.run_ref import resolve_run, runs_dir_of
+    from analyze.query.session import open_session
+
+    wanted, named = options.form_of(form, json=json), run or ["latest"]
+    with open_session(runs_dir_of(runs, named[0]), sync=not no_sync) as session:
+        run_ids = list(dict.fromkeys(resolve_run(session, one) for one in named))
+        found = judges_report(session, run_ids, evaluation_profile)
+        names = names_for(wanted, session)
+    print_document(found, wanted, judges_document, names)

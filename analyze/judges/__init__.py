@@ -1,0 +1,1 @@
+"""How far judges can be believed: agreement, bias and noise of what they said of stored trials."""

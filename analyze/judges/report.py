@@ -1,0 +1,69 @@
+"""All that can be said of the judges of some runs, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from analyze.judges.agreement import agreement_between, agreement_within
+from analyze.judges.effects import length_effects, place_effects, scores_of, self_preferences
+from analyze.judges.noise import ranks, spreads, variance_splits
+from analyze.judges.opinions import read_aggregates, read_opinions, read_pairs
+from schemas.errors import ConfigError, Problem
+from schemas.output.judges import JudgesReport
+
+if TYPE_CHECKING:
+    from analyze.query.session import Session
+
+
+def judges_report(
+    session: Session, run_ids: Sequence[str], profile: str | None = None
+) -> JudgesReport:
+    """Return how far the judges of runs can be believed.
+
+    Args:
+        session: the open lake.
+        run_ids: whose trials; those of all runs together, each a trial of its own.
+        profile: only judges of this evaluation profile.
+
+    Raises:
+        ConfigError: no judge of that profile has said anything about these runs.
+        ViewError: the lake cannot be read.
+    """
+    if profile is not None:
+        _require_known(session, run_ids, profile)
+    opinions = read_opinions(session, run_ids, profile)
+    aggregates = read_aggregates(session, run_ids, profile)
+    scored = scores_of(aggregates)
+    ordered = list(ranks(scored))
+    return JudgesReport(
+        run_ids=tuple(run_ids),
+        agreement=(*agreement_within(opinions), *agreement_between(aggregates)),
+        variance=tuple(variance_splits(opinions)),
+        spread=tuple(spreads(opinions)),
+        places=tuple(place_effects(read_pairs(session, run_ids, profile))),
+        lengths=tuple(length_effects(scored)),
+        self_preference=tuple(self_preferences(scored)),
+        ranks=tuple(one for one, _ in ordered),
+        reversals=tuple(one for _, some in ordered for one in some),
+    )
+
+
+PROFILES = """
+select distinct evaluation_profile_id from stg_judge_iterations where list_contains($1, run_id)
+union
+select distinct evaluation_profile_id from stg_pair_iterations where list_contains($1, run_id)
+order by evaluation_profile_id
+"""
+
+
+def _require_known(session: Session, run_ids: Sequence[str], profile: str) -> None:
+    known = [name for (name,) in session.rows(PROFILES, [list(run_ids)])]
+    if profile not in known:
+        there = f"; there is {', '.join(known)}" if known else ""
+        message = (
+            f"evaluation profile {profile}: no judge of it has said anything about "
+            f"{', '.join(run_ids)}{there}. To ask one: "
+            f"collect evaluate RUN --evaluation-profile {profile}"
+        )
+        raise ConfigError([Problem(None, message)])

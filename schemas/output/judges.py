@@ -1,0 +1,172 @@
+"""What `analyze judges` prints as JSON: how far the judges of runs can be believed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.base import SCHEMA_VERSION, Count, Interval, Positive, Rate, Record
+
+AgreementScope = Literal["within", "between"]
+
+AgreementOf = Literal["score", "expectations", "pass"]
+
+
+class MeanWithLimits(Record):
+    """A mean over cases, or clusters of them, with the limits of Student's t."""
+
+    mean: float
+    low: float | None = Field(description="95 % limit; null below five units.")
+    high: float | None = Field(description="95 % limit; null below five units.")
+    n_units: Positive = Field(description="Cases, or clusters of them.")
+
+
+class Agreement(Record):
+    """How alike answers about the same trials are."""
+
+    evaluation_profile_id: str
+    scope: AgreementScope = Field(
+        description="`within`: iterations of one judge run; `between`: what judge runs come to."
+    )
+    of: AgreementOf = Field(
+        description="`score` on 0-10, `expectations` missed, partly or met, `pass`: at or above "
+        "the threshold."
+    )
+    judge_run_ids: tuple[str, ...] = Field(description="One within, two or more between.")
+    judge_ids: tuple[str, ...] = Field(description="Their judges, in that order.")
+    alpha: float | None = Field(
+        description="Krippendorff's alpha, interval for scores, ordinal for expectations, nominal "
+        "for passes: 1 the same, 0 as by chance; null: nothing varies."
+    )
+    alpha_low: float | None = Field(
+        description="95 % limit by a bootstrap over cases, approximate; null below 20 cases."
+    )
+    alpha_high: float | None = Field(description="The same.")
+    n_units: Count = Field(description="Trials, or expectations of them, with two answers or more.")
+    n_cases: Count = Field(description="Cases, or clusters of them, that these are of.")
+    n_cannot_say: Count = Field(description="Answers without an opinion on an expectation.")
+    bias: MeanWithLimits | None = Field(
+        description="Second minus first on the same trials, of scores in points: of two judge "
+        "runs, or of the last and the first iteration; null of anything else."
+    )
+    mean_absolute_difference: float | None = Field(
+        description="Of pairs of answers about one trial, in points; null of anything but scores."
+    )
+    within_one_point: Rate | None = Field(
+        description="Share of these pairs that differ by at most one point."
+    )
+
+
+class VarianceSplit(Record):
+    """Where scores of a judge run vary: between cases, trials of a case, answers about a trial."""
+
+    evaluation_profile_id: str
+    judge_run_id: str
+    judge_id: str
+    model_id: str
+    n_cases: Count = Field(description="Cases, or clusters of them.")
+    n_trials: Count
+    n_scores: Count
+    case_sd: float | None = Field(description="Points; null: no two cases.")
+    agent_sd: float | None = Field(
+        description="Points between trials of a case, without the judge's own noise; null: no case "
+        "has two."
+    )
+    judge_sd: float | None = Field(
+        description="Points between answers about one trial; null: no trial has two."
+    )
+
+
+class CaseSpread(Record):
+    """A trial whose judge is of several minds."""
+
+    evaluation_profile_id: str
+    judge_run_id: str
+    run_id: str
+    model_id: str
+    case_id: str
+    repetition: Positive
+    n_answers: Positive
+    low: float = Field(description="Lowest score.")
+    high: float = Field(description="Highest score.")
+    sd: float = Field(description="Standard deviation, in points.")
+
+
+class PlaceEffect(Record):
+    """How often one judge run prefers a place, of two answers shown in both orders."""
+
+    evaluation_profile_id: str
+    judge_run_id: str
+    judge_id: str
+    n_comparisons: Count = Field(description="Answered in both orders, without `cannot_say`.")
+    n_flips_to_first: Count = Field(description="Both times for what stood first.")
+    n_flips_to_second: Count = Field(description="Both times for what stood second.")
+    flip_rate: Rate | None = Field(description="Mean over cases of the share of either.")
+    flip_ci95: Interval | None
+    leans_to: Literal["first", "second"] | None = Field(
+        description="Flips go there more often than to the other place, by a sign test over cases; "
+        "null: that is not shown."
+    )
+
+
+class LengthEffect(Record):
+    """How scores go with the length of answers to the same case by the same model."""
+
+    evaluation_profile_id: str
+    judge_run_id: str
+    judge_id: str
+    points_per_doubling: float = Field(description="Of the answer's length.")
+    low: float | None = Field(description="95 % limit; null below five cases.")
+    high: float | None = Field(description="95 % limit; null below five cases.")
+    n_trials: Count
+    n_cases: Count = Field(description="Cases, or clusters of them, with answers of two lengths.")
+
+
+class SelfPreference(Record):
+    """What a judge gives models of its own family beyond what the other judges give them."""
+
+    evaluation_profile_id: str
+    judge_run_id: str
+    judge_id: str
+    family: str
+    difference: MeanWithLimits = Field(
+        description="Own family's lead over the others, in points, less that by the other judges."
+    )
+
+
+class OrderReversal(Record):
+    """Two models that two judge runs rank otherwise, by their mean scores over common cases."""
+
+    evaluation_profile_id: str
+    judge_run_ids: tuple[str, str]
+    model_ids: tuple[str, str]
+    differences: tuple[float, float] = Field(
+        description="Second model minus the first, in points, for either judge run."
+    )
+
+
+class RankAgreement(Record):
+    """How alike two judge runs order the models."""
+
+    evaluation_profile_id: str
+    judge_run_ids: tuple[str, str]
+    n_models: Count
+    tau: float | None = Field(
+        description="Kendall's tau-b of mean scores over common cases; null below five models."
+    )
+
+
+class JudgesReport(Record):
+    """How far judges can be believed."""
+
+    schema_version: Positive = SCHEMA_VERSION
+    run_ids: tuple[str, ...]
+    agreement: tuple[Agreement, ...]
+    variance: tuple[VarianceSplit, ...]
+    spread: tuple[CaseSpread, ...] = Field(description="Widest first.")
+    places: tuple[PlaceEffect, ...]
+    lengths: tuple[LengthEffect, ...]
+    self_preference: tuple[SelfPreference, ...]
+    ranks: tuple[RankAgreement, ...]
+    reversals: tuple[OrderReversal, ...]
