@@ -179,22 +179,30 @@ class Verdicts:
             model=model,
         )
 
-    def judges(self, *runs: str, evaluation_profile: str | None = None) -> JudgesReport:
+    def judges(
+        self,
+        *runs: str,
+        evaluation_profile: str | None = None,
+        labels: Path | None = None,
+    ) -> JudgesReport:
         """Return how far the judges of runs can be believed.
 
         Args:
             runs: run ids, paths, `latest`, `previous` or `label:NAME`, all together; by default
                 the newest run.
             evaluation_profile: only its judges.
+            labels: CSV file of what people say of trials.
 
         Raises:
             RunNotFound: there is no such run; names the nearest.
-            ConfigError: no judge of that profile has said anything about them.
+            ConfigError: no judge of that profile has said anything about them, or a label is wrong.
         """
         from analyze.judges.report import judges_report  # noqa: PLC0415 - loads numpy
 
         run_ids = [resolve_run(self._session, one) for one in runs or ("latest",)]
-        return judges_report(self._session, list(dict.fromkeys(run_ids)), evaluation_profile)
+        return judges_report(
+            self._session, list(dict.fromkeys(run_ids)), evaluation_profile, labels
+        )
 
     def flaky(
         self,

@@ -42,7 +42,7 @@ PANELS = {
     ),
     "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route", "judges"),
     "Exchange": ("import:import_runs", "export", "migrate", "validate"),
-    "Keep": ("sync", "summarize", "label", "alias"),
+    "Keep": ("sync", "summarize", "label", "label-next", "alias"),
 }
 """Commands in the order of the help page, with the function where Python has taken the name."""
 
@@ -50,9 +50,10 @@ COMMANDS = Registry(
     "commands",
     Command,
     {
-        name: Command(panel, f"analyze.commands.{name}:{function or name}")
+        name: Command(panel, f"analyze.commands.{module}:{function or module}")
         for panel, names in PANELS.items()
         for name, _, function in (one.partition(":") for one in names)
+        for module in (name.replace("-", "_"),)
     },
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,10 @@ def judges(
         str | None,
         typer.Option("--evaluation-profile", metavar="ID", help="Only its judges."),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What people say of trials: a CSV file."),
+    ] = None,
     form: options.FormOption = None,
     runs: options.RunsOption = options.RUNS,
     no_sync: options.NoSyncOption = False,
@@ -26,7 +31,8 @@ def judges(
 ) -> None:
     """Say how far judges agree, with themselves and each other, and what sways them.
 
-    Bias, noise, place, length and own family, from what they said of stored trials. Asks nobody.
+    Bias, noise, place, length and own family, from what they said of stored trials; with --labels
+    how they stand to people, and pass rates corrected by it. Asks nobody.
 
     Example: analyze judges latest
     """
@@ -38,6 +44,6 @@ def judges(
     wanted, named = options.form_of(form, json=json), run or ["latest"]
     with open_session(runs_dir_of(runs, named[0]), sync=not no_sync) as session:
         run_ids = list(dict.fromkeys(resolve_run(session, one) for one in named))
-        found = judges_report(session, run_ids, evaluation_profile)
+        found = judges_report(session, run_ids, evaluation_profile, labels)
         names = names_for(wanted, session)
     print_document(found, wanted, judges_document, names)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from analyze.render.document import Document, Item, Items, Section, Table, paragraph
+from analyze.judges.calibration_words import calibration_words, labelling_words
+from analyze.render.document import Document, Items, Section, Table, paragraph
 from analyze.render.numbers import DASH, percent, score, signed_score, whole
 from analyze.render.text import Column
 from schemas.errors import counted
@@ -53,13 +54,21 @@ def judges_document(found: JudgesReport) -> Document:
     return Document(
         "Judges",
         [
-            Section([Items([Item(one, is_strong=True) for one in _sentences(found)])]),
+            Section([Items(list(_of_labels(found)))]),
+            Section([Items(list(_sentences(found)))]),
             Section([_agreement_table(found.agreement)]),
             Section([_variance_table(found.variance)]),
             Section([_spread_table(found.spread), *_more(found.spread)]),
             paragraph(MEANING),
         ],
     )
+
+
+def _of_labels(found: JudgesReport) -> Iterator[str]:
+    if found.labels is not None:
+        yield labelling_words(found.labels)
+    for one in found.calibration:
+        yield from calibration_words(one)
 
 
 def _sentences(found: JudgesReport) -> Iterator[str]:

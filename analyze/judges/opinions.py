@@ -85,10 +85,22 @@ def read_aggregates(
     return _opinions(session, "aggregates", run_ids, profile)
 
 
+def read_finals(
+    session: Session, run_ids: Sequence[str], profile: str | None = None
+) -> list[Opinion]:
+    """Return what all judges of a profile come to on each trial, as one opinion of no judge run.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    return _opinions(session, "finals", run_ids, profile)
+
+
 def _opinions(
     session: Session, name: str, run_ids: Sequence[str], profile: str | None
 ) -> list[Opinion]:
-    rows = session.rows(read_sql(f"judges/{name}.sql"), [list(run_ids), profile, profile])
+    sql = read_sql(f"judges/{name}.sql").format(trials=read_sql("judges/trials.sql"))
+    rows = session.rows(sql, [list(run_ids), profile, profile])
     return [
         Opinion(
             by=RunKey(*row[:3]),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze.judges.agreement import agreement_between, agreement_within
+from analyze.judges.calibration import calibrations, labelling, planned_trials
 from analyze.judges.effects import length_effects, place_effects, scores_of, self_preferences
+from analyze.judges.labels import read_labels
 from analyze.judges.noise import ranks, spreads, variance_splits
-from analyze.judges.opinions import read_aggregates, read_opinions, read_pairs
+from analyze.judges.opinions import read_aggregates, read_finals, read_opinions, read_pairs
 from schemas.errors import ConfigError, Problem
 from schemas.output.judges import JudgesReport
 
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def judges_report(
-    session: Session, run_ids: Sequence[str], profile: str | None = None
+    session: Session,
+    run_ids: Sequence[str],
+    profile: str | None = None,
+    labels: Path | None = None,
 ) -> JudgesReport:
     """Return how far the judges of runs can be believed.
 
@@ -25,9 +31,11 @@ def judges_report(
         session: the open lake.
         run_ids: whose trials; those of all runs together, each a trial of its own.
         profile: only judges of this evaluation profile.
+        labels: CSV file of what people say of trials.
 
     Raises:
-        ConfigError: no judge of that profile has said anything about these runs.
+        ConfigError: no judge of that profile has said anything about these runs, or a label is
+            wrong.
         ViewError: the lake cannot be read.
     """
     if profile is not None:
@@ -36,6 +44,10 @@ def judges_report(
     aggregates = read_aggregates(session, run_ids, profile)
     scored = scores_of(aggregates)
     ordered = list(ranks(scored))
+    found = None
+    if labels is not None:
+        found = read_labels(labels, run_ids, planned_trials(session, run_ids))
+    finals = read_finals(session, run_ids, profile) if found else []
     return JudgesReport(
         run_ids=tuple(run_ids),
         agreement=(*agreement_within(opinions), *agreement_between(aggregates)),
@@ -46,6 +58,10 @@ def judges_report(
         self_preference=tuple(self_preferences(scored)),
         ranks=tuple(one for one, _ in ordered),
         reversals=tuple(one for _, some in ordered for one in some),
+        labels=None if found is None or labels is None else labelling(labels, found),
+        calibration=()
+        if found is None
+        else tuple(calibrations(session, run_ids, found, finals, aggregates)),
     )
 
 

@@ -157,6 +157,71 @@ class RankAgreement(Record):
     )
 
 
+class RateWithLimits(Record):
+    """A rate with its 95 % limits."""
+
+    estimate: Rate
+    low: Rate
+    high: Rate
+
+
+class Calibration(Record):
+    """How the verdicts or scores of judges stand to labels of people."""
+
+    evaluation_profile_id: str
+    judge_run_id: str | None = Field(description="Null: what all of the profile come to.")
+    judge_hashes: tuple[str, ...] = Field(
+        description="Ways to judge that were found; a calibration is of one of them."
+    )
+    served_models: tuple[str, ...] = Field(description="Models that answered as judges.")
+    pass_threshold: float | None = Field(description="From which score on a trial passes.")
+    n_labels: Count = Field(description="Trials with a label and a score of the judge.")
+    n_units: Count = Field(description="Cases, or clusters of them, that these are of.")
+    n_unjudged: Count = Field(description="Trials with a label and no score.")
+    n_undecided: Count = Field(description="Trials about which annotators are divided evenly.")
+    n_judged: Count = Field(description="Trials with a score.")
+    n_pass_pass: Count | None = Field(description="Passed by people and by the judge.")
+    n_pass_fail: Count | None = Field(description="Passed by people, failed by the judge.")
+    n_fail_pass: Count | None = Field(description="Failed by people, passed by the judge.")
+    n_fail_fail: Count | None = Field(description="Failed by both.")
+    sensitivity: Rate | None = Field(description="Share of what people passed that it passes.")
+    sensitivity_ci95: Interval | None
+    specificity: Rate | None = Field(description="Share of what people failed that it fails.")
+    specificity_ci95: Interval | None
+    accuracy: Rate | None = Field(description="Share on which both say the same.")
+    constant_accuracy: Rate | None = Field(
+        description="That of a judge that always says what people say more often."
+    )
+    label_rate: Rate | None = Field(description="Passed by the labels alone: mean over cases.")
+    label_ci95: Interval | None = Field(description="Of that; needs no judge to be right.")
+    judge_rate: Rate | None = Field(description="Passed by the judge, of all that it judged.")
+    ppi: RateWithLimits | None = Field(
+        description="Passed by PPI++: the judge's rate on all cases, corrected by the labels; "
+        "null below 60 labelled cases."
+    )
+    rogan_gladen: RateWithLimits | None = Field(
+        description="The same by sensitivity and specificity; null below 60, and where the judge "
+        "may be no better than chance."
+    )
+    bias: MeanWithLimits | None = Field(
+        description="Judge minus people, in points; null: labels are no scores."
+    )
+    mean_absolute_error: float | None = Field(description="In points.")
+
+
+class Labelling(Record):
+    """What a file of labels holds."""
+
+    path: str
+    kind: Literal["verdict", "score"]
+    n_trials: Positive
+    annotators: tuple[str, ...] = Field(description="An empty name: the file does not say.")
+    agreement: float | None = Field(
+        description="Krippendorff's alpha of the annotators, nominal or interval; null: no trial "
+        "has two, or nothing varies."
+    )
+
+
 class JudgesReport(Record):
     """How far judges can be believed."""
 
@@ -170,3 +235,5 @@ class JudgesReport(Record):
     self_preference: tuple[SelfPreference, ...]
     ranks: tuple[RankAgreement, ...]
     reversals: tuple[OrderReversal, ...]
+    labels: Labelling | None = Field(default=None, description="Null: no labels were given.")
+    calibration: tuple[Calibration, ...] = ()

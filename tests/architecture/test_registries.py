@@ -94,14 +94,14 @@ def test_a_section_that_is_read_has_its_field_of_the_report(name):
 def test_a_command_is_a_file_of_its_name(name):
     target = COMMANDS[name].function
 
-    assert target.partition(":")[0] == f"analyze.commands.{name}"
+    assert target.partition(":")[0] == f"analyze.commands.{name.replace('-', '_')}"
     assert callable(load_object(target))
 
 
 def test_a_file_of_a_command_is_in_the_help():
     there = {path.stem for path in (ROOT / "analyze" / "commands").glob("[a-z]*.py")}
 
-    assert there == set(COMMANDS)
+    assert there == {name.replace("-", "_") for name in COMMANDS}
 
 
 def test_the_collector_has_the_commands_of_its_page():

@@ -77,7 +77,8 @@ def test_every_command_is_documented():
 def test_every_option_of_every_command_is_documented(help_of):
     page = text_of(ROOT / "docs" / "commands.md")
     for (program, name), text in help_of.items():
-        (line,) = [row for row in page.splitlines() if row.startswith(f"| `{program} {name}")]
+        row_of = re.compile(rf"\| `{program} {name}[ `]")
+        (line,) = filter(row_of.match, page.splitlines())
         options = set(re.findall(r"--[a-z-]+", text.partition("\nOptions:")[2])) - {"--help"}
         assert options == set(re.findall(r"--[a-z-]+", line)), f"{program} {name}"
 
