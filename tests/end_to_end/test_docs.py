@@ -40,7 +40,7 @@ COMMANDS = {
     "collect": tuple(name_of(command) for command in COLLECT.registered_commands),
     "analyze": ANALYZE.names,
 }
-SAID = re.compile(r"\b(collect|analyze) ([a-z]+)((?: [^\n`|]*)?)")
+SAID = re.compile(r"\b(collect|analyze) ([a-z]+(?:-[a-z]+)*)((?: [^\n`|]*)?)")
 
 
 def text_of(page):
