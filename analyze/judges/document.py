@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyze.judges.calibration_words import calibration_words, labelling_words
+from analyze.judges.drift import MARGIN
 from analyze.render.document import Document, Items, Section, Table, paragraph
-from analyze.render.numbers import DASH, percent, score, signed_score, whole
+from analyze.render.numbers import DASH, moment, percent, score, signed_score, whole
 from analyze.render.text import Column
 from schemas.errors import counted
 from schemas.output.judges import (
     Agreement,
     AgreementOf,
     CaseSpread,
+    JudgeDrift,
     JudgesReport,
     LengthEffect,
     MeanWithLimits,
@@ -77,6 +79,8 @@ def _sentences(found: JudgesReport) -> Iterator[str]:
     for one in found.agreement:
         if one.of == "score":
             yield _agreement_words(one)
+    for drift in found.drift:
+        yield _drift_words(drift)
     for place in found.places:
         yield _place_words(place)
     for length in found.lengths:
@@ -132,6 +136,24 @@ def _bias(one: Agreement) -> str:
     than = "its first" if one.scope == "within" else one.judge_run_ids[0]
     how = "higher" if one.bias.mean > 0 else "lower"
     return f"; {whom} is {score(abs(one.bias.mean))} points {how} than {than}"
+
+
+def _drift_words(one: JudgeDrift) -> str:
+    who = (
+        f"{one.judge_run_id} ({one.judge_id}), asked again about {counted(one.n_trials, 'answer')}"
+    )
+    found = f"{signed_score(one.difference.mean)} points{_limits(one.difference)}"
+    when = f"from {moment(one.first_at_ms)} to {moment(one.last_at_ms)}"
+    served = ""
+    if one.first_models != one.last_models:
+        served = f"; served by {', '.join(one.first_models)}, then {', '.join(one.last_models)}"
+    word = {
+        "drifted": f"has drifted by {found}",
+        "unchanged": f"is the same within {MARGIN:g} points: {found}",
+        "inconclusive": f"may have drifted: {found}",
+        "too_few": f"gives {found}, too few to say more",
+    }[one.verdict]
+    return f"{who} {word}, {when}{served}"
 
 
 def _place_words(one: PlaceEffect) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyze.judges.agreement import agreement_between, agreement_within
 from analyze.judges.calibration import calibrations, labelling, planned_trials
+from analyze.judges.drift import drifts, read_rejudged
 from analyze.judges.effects import length_effects, place_effects, scores_of, self_preferences
 from analyze.judges.labels import read_labels
 from analyze.judges.noise import ranks, spreads, variance_splits
@@ -58,6 +59,7 @@ def judges_report(
         self_preference=tuple(self_preferences(scored)),
         ranks=tuple(one for one, _ in ordered),
         reversals=tuple(one for _, some in ordered for one in some),
+        drift=tuple(drifts(read_rejudged(session, run_ids, profile))),
         labels=None if found is None or labels is None else labelling(labels, found),
         calibration=()
         if found is None

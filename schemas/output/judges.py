@@ -6,9 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.base import SCHEMA_VERSION, Count, Interval, Positive, Rate, Record
+from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Interval, Positive, Rate, Record
 
 AgreementScope = Literal["within", "between"]
+
+DriftVerdict = Literal["drifted", "unchanged", "inconclusive", "too_few"]
 
 AgreementOf = Literal["score", "expectations", "pass"]
 
@@ -157,6 +159,25 @@ class RankAgreement(Record):
     )
 
 
+class JudgeDrift(Record):
+    """One judge run asked the same about the same stored answers at two times."""
+
+    evaluation_profile_id: str
+    judge_run_id: str
+    judge_id: str
+    n_trials: Count = Field(description="Stored answers that were judged again.")
+    n_cases: Count = Field(description="Cases, or clusters of them.")
+    first_at_ms: EpochMillis = Field(description="When the first of them was judged.")
+    last_at_ms: EpochMillis = Field(description="When the last of them was judged again.")
+    first_models: tuple[str, ...] = Field(description="Models that answered at first.")
+    last_models: tuple[str, ...] = Field(description="Models that answered at last.")
+    difference: MeanWithLimits = Field(description="Last minus first score, in points.")
+    verdict: DriftVerdict = Field(
+        description="`unchanged`: the 90 % interval lies within 0.25 points; `drifted`: p at most "
+        "0.05; `too_few`: below 20 answers or five cases."
+    )
+
+
 class RateWithLimits(Record):
     """A rate with its 95 % limits."""
 
@@ -235,5 +256,8 @@ class JudgesReport(Record):
     self_preference: tuple[SelfPreference, ...]
     ranks: tuple[RankAgreement, ...]
     reversals: tuple[OrderReversal, ...]
+    drift: tuple[JudgeDrift, ...] = Field(
+        default=(), description="Of judge runs that were asked the same again."
+    )
     labels: Labelling | None = Field(default=None, description="Null: no labels were given.")
     calibration: tuple[Calibration, ...] = ()

@@ -16,7 +16,7 @@ from tests.support.analyze_cli import call, on_screen
 from tests.support.gates import RULES, comparison, difference, group, night, ratio
 from tests.support.nights import Nights
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 DROPPED, MENDED, LAST = 9, 16, 24
 """First night of the lower level, first of the old one again, and the last of all."""

@@ -10,7 +10,7 @@ import pytest
 from tests.support.analyze_cli import call
 from tests.support.nights import Nights
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 
 def regressions(nights, *arguments):

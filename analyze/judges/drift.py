@@ -1,0 +1,97 @@
+"""Drift of judges: the same question about the same stored answer, asked at two times (S23).
+
+Nothing of the model is in it, since its answer is the same. `collect evaluate RUN --force` asks
+again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+from analyze.judges.agreement import mean_with_limits
+from analyze.judges.opinions import RunKey
+from analyze.lake.raw_tables import read_sql
+from analyze.stats.paired_means import paired_t
+from schemas.output.judges import DriftVerdict, JudgeDrift
+
+if TYPE_CHECKING:
+    from analyze.query.session import Session
+
+MIN_TRIALS = 20
+"""Stored answers that were judged twice, below which nothing is said of a drift."""
+
+MARGIN = 0.25
+"""Points that a judge may drift by and be called the same."""
+
+ALPHA = 0.05
+
+
+class Rejudged(NamedTuple):
+    """One stored answer that one judge run was asked about at two times."""
+
+    by: RunKey
+    unit: str
+    first: float
+    last: float
+    first_ms: int
+    last_ms: int
+    first_model: str | None
+    last_model: str | None
+
+
+def read_rejudged(
+    session: Session, run_ids: Sequence[str], profile: str | None = None
+) -> list[Rejudged]:
+    """Return what judges were asked twice, in a stable order.
+
+    Args:
+        session: the open lake.
+        run_ids: whose trials.
+        profile: only of this evaluation profile.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    sql = read_sql("judges/drift.sql").format(trials=read_sql("judges/trials.sql"))
+    rows = session.rows(sql, [list(run_ids), profile, profile])
+    return [Rejudged(RunKey(*row[:3]), *row[3:]) for row in rows]
+
+
+def drifts(rejudged: Sequence[Rejudged]) -> Iterator[JudgeDrift]:
+    """Yield how each judge run that was asked again has drifted."""
+    by_run: defaultdict[RunKey, list[Rejudged]] = defaultdict(list)
+    for one in rejudged:
+        by_run[one.by].append(one)
+    for by, own in by_run.items():
+        cases: defaultdict[str, list[float]] = defaultdict(list)
+        for one in own:
+            cases[one.unit].append(one.last - one.first)
+        differences = [fmean(some) for some in cases.values()]
+        yield JudgeDrift(
+            **by._asdict(),
+            n_trials=len(own),
+            n_cases=len(cases),
+            first_at_ms=min(one.first_ms for one in own),
+            last_at_ms=max(one.last_ms for one in own),
+            first_models=_names(one.first_model for one in own),
+            last_models=_names(one.last_model for one in own),
+            difference=mean_with_limits(differences),
+            verdict=_verdict(differences, len(own)),
+        )
+
+
+def _names(models: Iterator[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({name for name in models if name is not None}))
+
+
+def _verdict(differences: Sequence[float], n_trials: int) -> DriftVerdict:
+    """Return the verdict; a drift that is shown and lies within the margin is none that matters."""
+    tested = paired_t(differences)
+    if tested is None or n_trials < MIN_TRIALS:
+        return "too_few"
+    if tested.low90 > -MARGIN and tested.high90 < MARGIN:
+        return "unchanged"
+    return "drifted" if tested.p <= ALPHA else "inconclusive"
