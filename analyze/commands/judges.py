@@ -29,10 +29,10 @@ def judges(
     no_sync: options.NoSyncOption = False,
     json: options.JsonOption = False,
 ) -> None:
-    """Say how far judges agree, with themselves and each other, and what sways them.
+    """Say how far judges can be believed.
 
-    Bias, noise, place, length and own family, from what they said of stored trials; with --labels
-    how they stand to people, and pass rates corrected by it. Asks nobody.
+    Agreement, bias, noise, drift, and what sways them, from what they said of stored trials;
+    with --labels how they stand to people, and pass rates corrected by it. Asks nobody.
 
     Example: analyze judges latest
     """
