@@ -34,10 +34,10 @@ def label_next(
     runs: options.RunsOption = options.RUNS,
     no_sync: options.NoSyncOption = False,
 ) -> None:
-    """Print a sheet of trials to label, as CSV: a random case each, in an order that stays.
+    """Print a sheet of trials for people to label, as CSV.
 
-    Fill in `label` (pass, fail, or a score from 0 to 10) and give the file to
-    `analyze judges --labels`.
+    A random case each, in an order that stays. Fill in `label` (pass, fail, or a score from 0
+    to 10) and give the file to `analyze judges --labels`.
 
     Example: analyze label-next latest --n 60 -o labels.csv
     """
