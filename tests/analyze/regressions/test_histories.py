@@ -19,7 +19,7 @@ from schemas.config.project import Thresholds
 from schemas.output.regressions import GateRules
 from tests.support.nights import Nights
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 METRICS = ("passed_rate", "e2e_ms", "ttft_ms", "cost_usd")
 

@@ -120,6 +120,7 @@ def test_a_stale_dictionary_is_said_to_be(tmp_path, monkeypatch, capsys):
     assert dictionary.main(["--nope"]) == 2
 
 
+@pytest.mark.peers
 def test_a_database_file_shows_every_view_to_any_client(command, tmp_path):
     done = command("open", "--db", "bench.duckdb")
 
@@ -140,6 +141,7 @@ def test_a_database_file_shows_every_view_to_any_client(command, tmp_path):
     assert [path.name for path in tmp_path.glob("*.duckdb*")] == ["bench.duckdb"]
 
 
+@pytest.mark.peers
 def test_a_database_file_of_ours_is_refreshed(command, run, tmp_path):
     command("open", "--db", "bench.duckdb")
     run.result(run.plan("c2"))

@@ -304,6 +304,7 @@ def test_what_nobody_asked_for_ends_the_connection_and_not_the_answer(junk, at_o
     assert (exchange.body(), wrong, left) == (b"hi", None, 0)
 
 
+@pytest.mark.peers
 def test_three_hundred_at_once_get_their_own_answers_at_their_true_latency():
     async def script(reader, writer, number, length):
         body = await reader.readexactly(length)

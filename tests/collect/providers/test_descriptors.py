@@ -14,6 +14,8 @@ import pytest
 from tests.support.forks import forks
 from tests.support.kept_run import Kept, assert_fits_together, collect
 
+pytestmark = pytest.mark.peers
+
 COLLECT = [sys.executable, "-P", "-m", "collect"]
 RUN = [*COLLECT, "run", "--suite", "s", "--run-profile", "p", "--run-id", "r"]
 

@@ -10,6 +10,8 @@ from tests.support.judge_endpoint import JudgedModel, judgement
 from tests.support.judged_run import RUBRIC, Judged
 from tests.support.kept_run import collect
 
+pytestmark = pytest.mark.peers
+
 
 @pytest.fixture
 def judged(project, endpoint):

@@ -740,6 +740,7 @@ def test_what_is_changed_in_the_report_leaves_the_source_alone():
     assert data == RUN_FILE
 
 
+@pytest.mark.peers
 def test_ten_thousand_results_are_migrated_in_a_moment():
     results = [{**RESULTS[1], "task_id": f"t-{n}"} for n in range(10_000)]
     functional = [{**FUNCTIONAL, "task_id": f"t-{n}"} for n in range(10_000)]

@@ -567,6 +567,7 @@ def test_a_record_has_the_findings_of_its_file(document):
     assert schema_problems(record) == schema_problems(json.loads(report_json(record)))
 
 
+@pytest.mark.peers
 def test_ten_thousand_instances_are_checked_with_room_to_spare():
     one = instance("x", validation=passing(), duration_seconds=1.5, solution_patch="diff")
     document = report(*(one | {"instance_id": f"task-{n}"} for n in range(10_000)))

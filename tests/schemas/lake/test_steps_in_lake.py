@@ -108,6 +108,7 @@ def test_a_trial_that_was_made_again_has_steps_of_both_records(run):
     assert found == {(2, 1), (5, 2)}
 
 
+@pytest.mark.peers
 def test_a_trace_of_millions_of_values_is_none_of_ours(run):
     """A few kilobytes of a frame: as objects they would take a gigabyte."""
     (path,) = (run.path / "artifacts").iterdir()
