@@ -43,7 +43,7 @@ def label_next(
     """
     from analyze.judges.calibration import planned_trials
     from analyze.judges.labels import read_labels
-    from analyze.judges.opinions import read_finals
+    from analyze.judges.opinions import read_opinions
     from analyze.judges.sheet import next_trials, sheet_rows, sheet_text
     from analyze.query.run_ref import model_for, resolve_run, runs_dir_of
     from analyze.query.session import open_session
@@ -56,7 +56,7 @@ def label_next(
         wanted = model_for(session, model)
         judged = [
             one
-            for one in read_finals(session, run_ids, evaluation_profile)
+            for one in read_opinions(session, run_ids, evaluation_profile, of="profile")
             if wanted in {None, one.trial.model_id, one.subject_model}
         ]
         if not judged:

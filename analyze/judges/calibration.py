@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 IDENTITIES = """
 select
     said.evaluation_profile_id,
+    said.judge_run_id,
     list_sort(list(distinct found.judge_hash) filter (where found.judge_hash is not null)),
     list_sort(list(distinct said.served_model) filter (where said.served_model is not null))
 from judge_iterations as said
@@ -42,8 +43,11 @@ inner join judgements as found
     and said.record_no = found.record_no
     and said.evaluation_profile_id = found.evaluation_profile_id
 where list_contains(?, said.run_id) and said.is_current and found.is_current
-group by said.evaluation_profile_id
+group by grouping sets (
+    (said.evaluation_profile_id), (said.evaluation_profile_id, said.judge_run_id)
+)
 """
+"""Ways to judge and models that answered, of each judge run and of all of a profile."""
 
 
 def labelling(path: Path, labels: Labels) -> Labelling:
@@ -81,8 +85,8 @@ def calibrations(
         ViewError: the lake cannot be read.
     """
     identities = {
-        profile: (tuple(hashes or ()), tuple(models or ()))
-        for profile, hashes, models in session.rows(IDENTITIES, [list(run_ids)])
+        (profile, judge_run_id): (tuple(hashes or ()), tuple(models or ()))
+        for profile, judge_run_id, hashes, models in session.rows(IDENTITIES, [list(run_ids)])
     }
     groups: defaultdict[tuple[str, str | None], list[Opinion]] = defaultdict(list)
     for one in judgements:
@@ -94,7 +98,7 @@ def calibrations(
         if len(runs[one.by.evaluation_profile_id]) > 1:
             groups[one.by.evaluation_profile_id, one.by.judge_run_id].append(one)
     for (profile, judge_run_id), opinions in groups.items():
-        hashes, models = identities.get(profile, ((), ()))
+        hashes, models = identities.get((profile, judge_run_id), ((), ()))
         yield calibration(opinions, labels).model_copy(
             update={
                 "evaluation_profile_id": profile,

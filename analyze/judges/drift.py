@@ -55,7 +55,7 @@ def read_rejudged(
     Raises:
         ViewError: the lake cannot be read.
     """
-    sql = read_sql("judges/drift.sql").format(trials=read_sql("judges/trials.sql"))
+    sql = read_sql("judges/drift.sql").format(trials=read_sql("judges/trials.sql").rstrip())
     rows = session.rows(sql, [list(run_ids), profile, profile])
     return [Rejudged(RunKey(*row[:3]), *row[3:]) for row in rows]
 

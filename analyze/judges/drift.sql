@@ -1,10 +1,6 @@
 -- One row per judge run and trial that was asked the same question at two times: its first and its last
 -- score, the mean over iterations of each.
-with chosen as (
-    select unnest(?::varchar[]) as run_id
-),
-
-trials_of as ({trials}),
+{trials},
 
 asked as (
     select

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analyze.lake.raw_tables import read_sql
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
+
+
+Grain = Literal["answer", "judge_run", "profile"]
+"""What there is one opinion of."""
 
 
 class RunKey(NamedTuple):
@@ -57,7 +61,7 @@ class PairAnswer(NamedTuple):
 
 
 def read_opinions(
-    session: Session, run_ids: Sequence[str], profile: str | None = None
+    session: Session, run_ids: Sequence[str], profile: str | None = None, *, of: Grain = "answer"
 ) -> list[Opinion]:
     """Return what judges said, in a stable order; failures are left out.
 
@@ -67,39 +71,15 @@ def read_opinions(
         session: the open lake.
         run_ids: whose trials.
         profile: only of this evaluation profile.
+        of: one opinion an answer of a judge; or a judge run and trial, what its iterations come to
+            by the profile's rule; or a profile and trial, of no judge run.
 
     Raises:
         ViewError: the lake cannot be read.
     """
-    return _opinions(session, "opinions", run_ids, profile)
-
-
-def read_aggregates(
-    session: Session, run_ids: Sequence[str], profile: str | None = None
-) -> list[Opinion]:
-    """Return what each judge run comes to on each trial, by its profile's rule, as one opinion.
-
-    Raises:
-        ViewError: the lake cannot be read.
-    """
-    return _opinions(session, "aggregates", run_ids, profile)
-
-
-def read_finals(
-    session: Session, run_ids: Sequence[str], profile: str | None = None
-) -> list[Opinion]:
-    """Return what all judges of a profile come to on each trial, as one opinion of no judge run.
-
-    Raises:
-        ViewError: the lake cannot be read.
-    """
-    return _opinions(session, "finals", run_ids, profile)
-
-
-def _opinions(
-    session: Session, name: str, run_ids: Sequence[str], profile: str | None
-) -> list[Opinion]:
-    sql = read_sql(f"judges/{name}.sql").format(trials=read_sql("judges/trials.sql"))
+    sql = read_sql(f"judges/{of}_opinions.sql").format(
+        trials=read_sql("judges/trials.sql").rstrip()
+    )
     rows = session.rows(sql, [list(run_ids), profile, profile])
     return [
         Opinion(

@@ -12,7 +12,7 @@ from analyze.judges.drift import drifts, read_rejudged
 from analyze.judges.effects import length_effects, place_effects, scores_of, self_preferences
 from analyze.judges.labels import read_labels
 from analyze.judges.noise import ranks, spreads, variance_splits
-from analyze.judges.opinions import read_aggregates, read_finals, read_opinions, read_pairs
+from analyze.judges.opinions import read_opinions, read_pairs
 from schemas.errors import ConfigError, Problem
 from schemas.output.judges import JudgesReport
 
@@ -42,13 +42,13 @@ def judges_report(
     if profile is not None:
         _require_known(session, run_ids, profile)
     opinions = read_opinions(session, run_ids, profile)
-    aggregates = read_aggregates(session, run_ids, profile)
+    aggregates = read_opinions(session, run_ids, profile, of="judge_run")
     scored = scores_of(aggregates)
     ordered = list(ranks(scored))
     found = None
     if labels is not None:
         found = read_labels(labels, run_ids, planned_trials(session, run_ids))
-    finals = read_finals(session, run_ids, profile) if found else []
+    finals = read_opinions(session, run_ids, profile, of="profile") if found else []
     return JudgesReport(
         run_ids=tuple(run_ids),
         agreement=(*agreement_within(opinions), *agreement_between(aggregates)),

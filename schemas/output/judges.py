@@ -24,6 +24,14 @@ class MeanWithLimits(Record):
     n_units: Positive = Field(description="Cases, or clusters of them.")
 
 
+class JudgeRunFigure(Record):
+    """What is said of one judge run of an evaluation profile."""
+
+    evaluation_profile_id: str
+    judge_run_id: str
+    judge_id: str
+
+
 class Agreement(Record):
     """How alike answers about the same trials are."""
 
@@ -60,12 +68,9 @@ class Agreement(Record):
     )
 
 
-class VarianceSplit(Record):
+class VarianceSplit(JudgeRunFigure):
     """Where scores of a judge run vary: between cases, trials of a case, answers about a trial."""
 
-    evaluation_profile_id: str
-    judge_run_id: str
-    judge_id: str
     model_id: str
     n_cases: Count = Field(description="Cases, or clusters of them.")
     n_trials: Count
@@ -95,12 +100,9 @@ class CaseSpread(Record):
     sd: float = Field(description="Standard deviation, in points.")
 
 
-class PlaceEffect(Record):
+class PlaceEffect(JudgeRunFigure):
     """How often one judge run prefers a place, of two answers shown in both orders."""
 
-    evaluation_profile_id: str
-    judge_run_id: str
-    judge_id: str
     n_comparisons: Count = Field(description="Answered in both orders, without `cannot_say`.")
     n_flips_to_first: Count = Field(description="Both times for what stood first.")
     n_flips_to_second: Count = Field(description="Both times for what stood second.")
@@ -112,12 +114,9 @@ class PlaceEffect(Record):
     )
 
 
-class LengthEffect(Record):
+class LengthEffect(JudgeRunFigure):
     """How scores go with the length of answers to the same case by the same model."""
 
-    evaluation_profile_id: str
-    judge_run_id: str
-    judge_id: str
     points_per_doubling: float = Field(description="Of the answer's length.")
     low: float | None = Field(description="95 % limit; null below five cases.")
     high: float | None = Field(description="95 % limit; null below five cases.")
@@ -125,12 +124,9 @@ class LengthEffect(Record):
     n_cases: Count = Field(description="Cases, or clusters of them, with answers of two lengths.")
 
 
-class SelfPreference(Record):
+class SelfPreference(JudgeRunFigure):
     """What a judge gives models of its own family beyond what the other judges give them."""
 
-    evaluation_profile_id: str
-    judge_run_id: str
-    judge_id: str
     family: str
     difference: MeanWithLimits = Field(
         description="Own family's lead over the others, in points, less that by the other judges."
@@ -159,12 +155,9 @@ class RankAgreement(Record):
     )
 
 
-class JudgeDrift(Record):
+class JudgeDrift(JudgeRunFigure):
     """One judge run asked the same about the same stored answers at two times."""
 
-    evaluation_profile_id: str
-    judge_run_id: str
-    judge_id: str
     n_trials: Count = Field(description="Stored answers that were judged again.")
     n_cases: Count = Field(description="Cases, or clusters of them.")
     first_at_ms: EpochMillis = Field(description="When the first of them was judged.")

@@ -135,7 +135,7 @@ def test_each_of_several_judge_runs_is_held_against_labels(new_run, labels):
             for name, score in (("main", good), ("poor", bad))
         )  # fmt: skip
         run.judged(trial, good, threshold=5, judge_runs=runs)
-        run.asked(trial, bad, judge_run_id="poor", judge_id="poor", iteration=1)
+        run.asked(trial, bad, judge_run_id="poor", judge_id="poor", served_model="poor-1")
     run.write()
     path = labels(["c0,m,pass", "c1,m,pass", "c2,m,fail"])
 
@@ -143,6 +143,9 @@ def test_each_of_several_judge_runs_is_held_against_labels(new_run, labels):
 
     assert {one["judge_run_id"]: one["accuracy"] for one in found} == {
         None: 1, "main": 1, "poor": pytest.approx(1 / 3),
+    }  # fmt: skip
+    assert {one["judge_run_id"]: one["served_models"] for one in found} == {
+        None: ["judge-1", "poor-1"], "main": ["judge-1"], "poor": ["poor-1"],
     }  # fmt: skip
 
 

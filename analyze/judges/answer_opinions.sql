@@ -1,10 +1,6 @@
 -- One row per answer of a judge that could be used: the newest of its judge run and iteration, about
 -- the record that counts. An answer that was taken over from one of the runs counts there.
-with chosen as (
-    select unnest(?::varchar[]) as run_id
-),
-
-trials_of as ({trials}),
+{trials},
 
 thresholds as (
     select

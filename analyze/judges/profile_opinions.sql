@@ -1,9 +1,5 @@
 -- One row per trial with a score: what all judges of an evaluation profile come to.
-with chosen as (
-    select unnest(?::varchar[]) as run_id
-),
-
-trials_of as ({trials})
+{trials}
 
 select
     said.evaluation_profile_id,

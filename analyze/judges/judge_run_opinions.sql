@@ -1,10 +1,6 @@
 -- One row per judge run and trial with a score: what its iterations come to by the profile's rule.
 -- An answer that was taken over from one of the runs counts there.
-with chosen as (
-    select unnest(?::varchar[]) as run_id
-),
-
-trials_of as ({trials}),
+{trials},
 
 asked as (
     select
