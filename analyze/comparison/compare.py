@@ -149,7 +149,7 @@ def compare(
             history=[
                 run[candidate_model(group)] for run in history if candidate_model(group) in run
             ],
-            scores=tuple(score_measures(group, scores, allowed=pairing.allowed)),
+            scores=tuple(score_measures(group, scores, runs_dir, allowed=pairing.allowed)),
         )
         for group in groups
     ]

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from analyze.comparison.drift_words import drift_notes, limits_of_score
 from analyze.query.thresholds import limits_source
 from analyze.render.numbers import (
     chance,
@@ -184,6 +185,7 @@ def notes_of(group: GroupComparison) -> Iterator[str]:
             )
         elif one.reason is not None:
             yield f"scores of {one.evaluation_profile_id} are not compared: {one.reason}"
+        yield from drift_notes(one.evaluation_profile_id, one.drift, one.next_command)
     yield from group.warnings
 
 
@@ -298,9 +300,7 @@ def score_word(found: ScoreDifference) -> str:
 
 def score_limits(found: ScoreDifference) -> str:
     """Return the limits of a difference of scores: `-1.50 to -0.20`; empty: there are none."""
-    if found.low is None or found.high is None:
-        return ""
-    return f"{signed_score(found.low)} to {signed_score(found.high)}"
+    return limits_of_score(found.low, found.high)
 
 
 CHANGE_TITLES = ("change", "case", "model", "base", "candidate")

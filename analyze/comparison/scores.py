@@ -7,25 +7,28 @@ sides, the difference would be theirs. They are of one family with times, tokens
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 
 from analyze.comparison.evidence.judged import CaseScores, Scores
+from analyze.comparison.judge_drift import (
+    MARGIN,
+    SAME_TIME_MS,
+    Rejudged,
+    ask_again,
+    hidden_variance,
+    never_surer,
+    score_drift,
+)
 from analyze.comparison.pairing import PairedGroup
 from analyze.comparison.ratios import MAX_COVERAGE_GAP, MIN_CASES
 from analyze.render.numbers import percent
-from analyze.stats.intervals import Clusters, n_clusters, unit_means
-from analyze.stats.paired_means import MeanDifference, mean_difference, paired_t
+from analyze.stats.intervals import Clusters, n_clusters, unit_means, unit_places
+from analyze.stats.paired_means import MeanDifference, paired_t
 from analyze.stats.paired_rates import ROUNDING
 from schemas.output.comparison import Axis, ScoreDifference, Verdict
-
-MARGIN = 0.25
-"""Points, on 0-10, that a score may differ by and be called unchanged."""
-
-ROUNDED_VARIANCE = 1 / 12
-"""Variance that a score hides which is rounded to whole points (Sheppard 1898)."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class ScoreMeasure:
     found: MeanDifference | None
     obstacle: str | None
     """Why they cannot be compared; None when they can."""
+    next_command: str | None = None
+    """Has judges asked again about the base; None: they were, or both sides are the same runs."""
 
     @property
     def p(self) -> float | None:
@@ -59,15 +64,17 @@ class ScoreMeasure:
 
 
 def score_measures(
-    group: PairedGroup, scores: Scores, *, allowed: Collection[Axis] = ()
+    group: PairedGroup, scores: Scores, runs_dir: Path, *, allowed: Collection[Axis] = ()
 ) -> Iterator[ScoreMeasure]:
     """Yield what judges of each profile say of one model, by profile; of those on both sides.
 
     Args:
         group: the model on both sides.
         scores: of every run.
+        runs_dir: where the runs are, for the command that has judges asked again.
         allowed: axes on which a difference keeps nothing out; `judge` is that of the way to judge.
     """
+    is_one = set(group.base.runs) == set(group.candidate.runs)
     names = sorted({profile for side in (0, 1) for profile in _profiles(group, side, scores)})
     for profile in names:
         sides = [_by_case(group, place, scores, profile) for place in (0, 1)]
@@ -79,7 +86,8 @@ def score_measures(
             if base and candidate
         )
         obstacle = _obstacle(group, sides, pairs, is_any="judge" in allowed)
-        yield ScoreMeasure(profile, pairs, score_t(pairs), obstacle)
+        command = None if is_one else _command(group, profile, pairs, runs_dir)
+        yield ScoreMeasure(profile, pairs, score_t(pairs), obstacle, command)
 
 
 def score_difference(measure: ScoreMeasure, q: float | None, alpha: float) -> ScoreDifference:
@@ -92,6 +100,16 @@ def score_difference(measure: ScoreMeasure, q: float | None, alpha: float) -> Sc
             [pair.candidate for pair in measure.pairs],
         )
     )
+    verdict = _verdict(measure, q, alpha)
+    drift = score_drift(
+        [
+            Rejudged(one.cluster, one.base.again, one.candidate)
+            for one in measure.pairs
+            if one.base.again
+        ],
+        alpha,
+    )
+    is_open = verdict in {"regressed", "improved"} or (drift and drift.cause == "not_known")
     return ScoreDifference(
         evaluation_profile_id=measure.evaluation_profile_id,
         n_cases=len(measure.pairs),
@@ -107,9 +125,25 @@ def score_difference(measure: ScoreMeasure, q: float | None, alpha: float) -> Sc
         high90=None if found is None else found.high90,
         p=measure.p,
         q=q,
-        verdict=_verdict(measure, q, alpha),
+        verdict=verdict,
         reason=measure.obstacle,
+        decides=any(side.decides for pair in measure.pairs for side in (pair.base, pair.candidate)),
+        drift=drift,
+        next_command=measure.next_command if is_open else None,
     )
+
+
+def _command(
+    group: PairedGroup, profile: str, pairs: Sequence[ScoredPair], runs_dir: Path
+) -> str | None:
+    """Return what has judges asked at one time about both sides; None: they were."""
+    base_ms = max((pair.base.again.last_ms for pair in pairs if pair.base.again), default=None)
+    candidate_ms = max((pair.candidate.last_ms for pair in pairs), default=0)
+    is_base = base_ms is None or base_ms < candidate_ms - SAME_TIME_MS
+    if not is_base and base_ms is not None and base_ms <= candidate_ms + SAME_TIME_MS:
+        return None
+    side = group.base if is_base else group.candidate
+    return ask_again(side.runs[-1], profile, side.key.model_id, runs_dir)
 
 
 def _profiles(group: PairedGroup, place: int, scores: Scores) -> set[str]:
@@ -142,24 +176,9 @@ def score_t(pairs: Sequence[ScoredPair]) -> MeanDifference | None:
     """Return the mean difference; never surer than scores that are rounded to points allow."""
     clusters = [pair.cluster for pair in pairs]
     found = paired_t(unit_means(clusters, [pair.candidate.mean - pair.base.mean for pair in pairs]))
-    if found is None:
-        return None
-    numbers = [
-        sum(getattr(pair, side).n for pair in own)
-        for own in _units(pairs)
-        for side in ("base", "candidate")
-    ]
-    least = math.sqrt(ROUNDED_VARIANCE * math.fsum(1 / n for n in numbers)) / found.n
-    floored = mean_difference(found.mean, least, found.n - 1, found.n)
-    return floored if floored.high - floored.low > found.high - found.low else found
-
-
-def _units(pairs: Sequence[ScoredPair]) -> list[list[ScoredPair]]:
-    """Return the cases of each unit: of each cluster, and each case without one."""
-    units: dict[str | int, list[ScoredPair]] = {}
-    for place, pair in enumerate(pairs):
-        units.setdefault(place if pair.cluster is None else pair.cluster, []).append(pair)
-    return list(units.values())
+    return never_surer(
+        found, hidden_variance(clusters, [(pair.base.n, pair.candidate.n) for pair in pairs])
+    )
 
 
 def _obstacle(
@@ -181,7 +200,7 @@ def _obstacle(
             f"censored: {percent(base)} % of the trials of the base and "
             f"{percent(candidate)} % of the candidate have no score"
         )
-    if len(_units(pairs)) < MIN_CASES:
+    if len(set(unit_places([pair.cluster for pair in pairs]))) < MIN_CASES:
         return f"scores of fewer than {MIN_CASES} cases, or clusters of them, on both sides"
     return None
 

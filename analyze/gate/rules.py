@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from analyze.comparison.document import nights_words, unseen_words
+from analyze.comparison.drift_words import drift_notes
 from analyze.comparison.verdict import explanations_of, is_shown, widest
 from analyze.gate.confirm import confirmed_by
 from analyze.render.numbers import chance, in_cases, percent, points, signed_points, times, whole
@@ -108,17 +109,29 @@ def _lines_of(
     for group in comparison.groups:
         for metric in metrics:
             ruling = _ruling(group, metric, rules, thresholds)
+            notes = _judge_notes(group, ruling) if metric == "passed_rate" else []
             found.append(
                 GateLine(
                     model_id=group.candidate_model_id,
                     metric=metric,
                     outcome=ruling.outcome,
-                    why=ruling.reason,
+                    why="; ".join([ruling.reason, *notes]),
                     unseen=ruling.unseen,
                     base_run_ids=group.base.run_ids,
                 )
             )
     return found
+
+
+def _judge_notes(group: GroupComparison, ruling: Ruling) -> list[str]:
+    """Return whether the judges that have a say in what passed have changed, or the model."""
+    return [
+        note
+        for one in group.scores
+        if one.decides
+        and (one.drift is not None or ruling.outcome == "failed" or one.verdict == "regressed")
+        for note in drift_notes(one.evaluation_profile_id, one.drift, one.next_command)
+    ]
 
 
 def _ruling(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from analyze.comparison.judge_drift import MARGIN
 from analyze.judges.calibration_words import calibration_words, labelling_words
-from analyze.judges.drift import MARGIN
 from analyze.render.document import Document, Items, Section, Table, paragraph
 from analyze.render.numbers import DASH, moment, percent, score, signed_score, whole
 from analyze.render.text import Column

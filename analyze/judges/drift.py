@@ -11,20 +11,15 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+from analyze.comparison.judge_drift import drift_verdict
 from analyze.judges.agreement import mean_with_limits
 from analyze.judges.opinions import RunKey
 from analyze.lake.raw_tables import read_sql
 from analyze.stats.paired_means import paired_t
-from schemas.output.judges import DriftVerdict, JudgeDrift
+from schemas.output.judges import JudgeDrift
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
-
-MIN_TRIALS = 20
-"""Stored answers that were judged twice, below which nothing is said of a drift."""
-
-MARGIN = 0.25
-"""Points that a judge may drift by and be called the same."""
 
 ALPHA = 0.05
 
@@ -79,19 +74,9 @@ def drifts(rejudged: Sequence[Rejudged]) -> Iterator[JudgeDrift]:
             first_models=_names(one.first_model for one in own),
             last_models=_names(one.last_model for one in own),
             difference=mean_with_limits(differences),
-            verdict=_verdict(differences, len(own)),
+            verdict=drift_verdict(paired_t(differences), len(own), ALPHA),
         )
 
 
 def _names(models: Iterator[str | None]) -> tuple[str, ...]:
     return tuple(sorted({name for name in models if name is not None}))
-
-
-def _verdict(differences: Sequence[float], n_trials: int) -> DriftVerdict:
-    """Return the verdict; a drift that is shown and lies within the margin is none that matters."""
-    tested = paired_t(differences)
-    if tested is None or n_trials < MIN_TRIALS:
-        return "too_few"
-    if tested.low90 > -MARGIN and tested.high90 < MARGIN:
-        return "unchanged"
-    return "drifted" if tested.p <= ALPHA else "inconclusive"

@@ -16,6 +16,7 @@ from analyze.aliases import find_renames, read_ids
 from analyze.regressions.cells import MIN_BREAK_DISTANCE, may_lie_at
 from analyze.regressions.detect import METRICS, Found, FoundShift, find_all
 from analyze.regressions.explain import Explainer, warnings_of
+from analyze.regressions.judged_levels import judged_levels
 from analyze.regressions.points import moment_of, since_ms
 from analyze.regressions.series import read_history
 from schemas.base import same_fields
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from analyze.stats.changepoints.scan import Ints
     from schemas.config.known_issues import Acknowledged, KnownFile, ShiftMetric
     from schemas.output.comparison import Axis, ThresholdsUsed
+    from schemas.output.score_drift import JudgedLevel
 
     Names = dict[tuple[str, str], tuple[str, str, str | None]]
 
@@ -165,6 +167,9 @@ def find_regressions(
             explainer,
             names,
             cells=[cell for cell in found.cell_shifts if with_series[id(cell)] is one],
+            judged=tuple(judged_levels(session, one, history.clusters, limits.thresholds.alpha))
+            if one.metric == "passed_rate"
+            else (),
             acknowledged=acks[id(one)],
         )
         for one in sorted(found.shifts, key=_shift_order)
@@ -241,6 +246,7 @@ def _alert(
     names: Names,
     *,
     cells: Sequence[FoundCell],
+    judged: tuple[JudgedLevel, ...],
     acknowledged: Acknowledged | None,
 ) -> Shift:
     shift, first, before = found.shift, found.first, found.last_before
@@ -269,6 +275,7 @@ def _alert(
         together=_together(found, among),
         cells=tuple(cell.cell.case_id for cell in cells),
         warnings=warnings_of(found.metric, changed),
+        judged=judged,
         acknowledged=acknowledged,
     )
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
+from analyze.comparison.drift_words import drift_notes
 from analyze.render.document import Item, Section, listed
 from analyze.render.numbers import (
     chance,
@@ -122,6 +123,8 @@ def details(one: Shift | CellShift) -> Iterator[str]:
         )
     for warning in one.warnings:
         yield f"careful: {warning}"
+    for level in one.judged if isinstance(one, Shift) else ():
+        yield from drift_notes(level.evaluation_profile_id, level.drift, level.next_command)
     if one.changed:
         yield f"changed with it: {'; '.join(one.changed)}"
     else:

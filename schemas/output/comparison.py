@@ -12,6 +12,7 @@ from pydantic import Field
 
 from schemas.base import Count, Interval, PassK, Positive, Rate, Record
 from schemas.config.project import Thresholds
+from schemas.output.score_drift import ScoreDrift
 from schemas.run.alias import Rename
 
 COMPARISON_VERSION = 2
@@ -289,6 +290,11 @@ class ScoreDifference(Record):
     verdict: Verdict = Field(description="unchanged: the 90 % interval lies within 0.25 points.")
     reason: str | None = Field(
         description="Why it is not comparable, such as `censored` or `judged otherwise`."
+    )
+    decides: bool = Field(default=False, description="Its judges have a say in what passed.")
+    drift: ScoreDrift | None = Field(default=None, description="Null: none was judged again.")
+    next_command: str | None = Field(
+        default=None, description="Has answers judged again, where a change may be the judge's own."
     )
 
     @property

@@ -7,10 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Interval, Positive, Rate, Record
+from schemas.output.score_drift import DriftVerdict
 
 AgreementScope = Literal["within", "between"]
-
-DriftVerdict = Literal["drifted", "unchanged", "inconclusive", "too_few"]
 
 AgreementOf = Literal["score", "expectations", "pass"]
 

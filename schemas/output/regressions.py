@@ -14,6 +14,7 @@ from pydantic import Field
 from schemas.base import SCHEMA_VERSION, Count, EpochMillis, Positive, Rate, Record
 from schemas.config.known_issues import Acknowledged, Direction, Quarantined, ShiftMetric
 from schemas.output.comparison import Comparison, Metric, ThresholdsUsed
+from schemas.output.score_drift import JudgedLevel
 from schemas.run.alias import Rename
 
 REGRESSIONS_VERSION = 2
@@ -73,6 +74,9 @@ class Shift(Record):
     )
     cells: tuple[str, ...] = Field(description="Cases that shifted by themselves with it.")
     warnings: tuple[str, ...]
+    judged: tuple[JudgedLevel, ...] = Field(
+        default=(), description="Judges that have a say in a pass rate, by evaluation profile."
+    )
     acknowledged: Acknowledged | None = Field(description="The entry that silences it.")
 
 

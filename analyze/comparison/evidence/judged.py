@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.comparison.evidence.outcomes import CaseKey, of_runs
+from analyze.lake.raw_tables import read_sql
 from schemas.lake import live_files
 
 if TYPE_CHECKING:
@@ -21,14 +22,43 @@ select
     said.evaluation_profile_id,
     cast(sum(said.final_score) as double),
     count(*),
-    list(distinct said.judge_hash)
+    list(distinct said.judge_hash),
+    max(said.evaluated_at_ms),
+    bool_or(coalesce(said.evaluation_profile_id = deciding.evaluation_profile_id, false))
 from judgements as said
+left join stg_deciding_profiles as deciding using (run_id)
 semi join (select run_id, record_no from trials where not is_reused) as own
     on said.run_id = own.run_id and said.record_no = own.record_no
 where said.is_current and said.final_score is not null and {runs}
 group by all
 """
 """Newest scores of trials made in the runs; answers that were taken over are no new draw."""
+
+
+class AskedAgain(NamedTuple):
+    """First and newest scores of answers about which judges were asked the same at two times."""
+
+    n: int
+    first_total: float
+    last_total: float
+    first_ms: int
+    last_ms: int
+
+    @property
+    def drift(self) -> float:
+        """Mean of newest minus first scores."""
+        return (self.last_total - self.first_total) / self.n
+
+    @property
+    def last(self) -> float:
+        """Mean of the newest scores."""
+        return self.last_total / self.n
+
+    @classmethod
+    def total_of(cls, some: Sequence[AskedAgain]) -> AskedAgain:
+        """Return the scores of several runs together."""
+        n, first_total, last_total, first_ms, last_ms = zip(*some, strict=True)
+        return cls(sum(n), sum(first_total), sum(last_total), min(first_ms), max(last_ms))
 
 
 class CaseScores(NamedTuple):
@@ -39,6 +69,12 @@ class CaseScores(NamedTuple):
     """Trials, at least one."""
     hashes: frozenset[str]
     """Ways to judge that are known."""
+    last_ms: int = 0
+    """When judges were last asked about one of them."""
+    decides: bool = False
+    """They are the verdicts of their run."""
+    again: AskedAgain | None = None
+    """Of those that were judged at two times; None: none was."""
 
     @property
     def mean(self) -> float:
@@ -48,8 +84,16 @@ class CaseScores(NamedTuple):
     @classmethod
     def total_of(cls, some: Iterable[CaseScores]) -> CaseScores:
         """Return the scores of several runs together."""
-        totals, numbers, hashes = zip(*some, strict=True)
-        return cls(sum(totals), sum(numbers), frozenset().union(*hashes))
+        totals, numbers, hashes, last_ms, deciding, again = zip(*some, strict=True)
+        twice = [one for one in again if one]
+        return cls(
+            sum(totals),
+            sum(numbers),
+            frozenset().union(*hashes),
+            max(last_ms),
+            any(deciding),
+            AskedAgain.total_of(twice) if twice else None,
+        )
 
 
 Scores = Mapping[tuple[str, str, CaseKey], Mapping[str, CaseScores]]
@@ -65,9 +109,20 @@ def read_scores(session: Session, run_ids: Sequence[str]) -> Scores:
     found: defaultdict[tuple[str, str, CaseKey], dict[str, CaseScores]] = defaultdict(dict)
     if not run_ids or not live_files(session.lake, "judgements"):
         return found
-    for run_id, model_id, suite_id, case_id, profile, total, n, hashes in session.rows(
-        QUERY.format(runs=of_runs(run_ids)), run_ids
-    ):
+    again = {
+        (run_id, model_id, CaseKey(suite_id, case_id), profile): AskedAgain(*values)
+        for run_id, model_id, suite_id, case_id, profile, *values in _asked_again(session, run_ids)
+    }
+    rows = session.rows(QUERY.format(runs=of_runs(run_ids)), run_ids)
+    for run_id, model_id, suite_id, case_id, profile, total, n, hashes, last_ms, decides in rows:
+        key = run_id, model_id, CaseKey(suite_id, case_id)
         known = frozenset(one for one in hashes or () if one is not None)
-        found[run_id, model_id, CaseKey(suite_id, case_id)][profile] = CaseScores(total, n, known)
+        twice = again.get((*key, profile))
+        newest_ms = max(last_ms, twice.last_ms if twice else 0)
+        found[key][profile] = CaseScores(total, n, known, newest_ms, decides, twice)
     return found
+
+
+def _asked_again(session: Session, run_ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    sql = read_sql("comparison/evidence/asked_again.sql").format(runs=of_runs(run_ids))
+    return session.rows(sql, [*run_ids] * sql.count("run_id between"))
