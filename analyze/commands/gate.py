@@ -58,6 +58,12 @@ def gate(
             help="Cases not to test, and shifts that are acknowledged: TOML or YAML.",
         ),
     ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="What people say of trials, to calibrate judges by: a CSV file."
+        ),
+    ] = None,
     allow: options.AllowOption = None,
     model: options.ModelOption = None,
     junit: Annotated[
@@ -100,6 +106,7 @@ def gate(
         model=model,
         confirm=confirm,
         allow=axes_named(allow or ()),
+        labels=labels,
         known=known_in(known),
     )
     if junit is not None:

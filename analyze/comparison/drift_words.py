@@ -26,8 +26,8 @@ def drift_notes(profile: str, drift: ScoreDrift | None, next_command: str | None
         yield (
             f"{profile}, asked again about {counted(drift.n_trials, 'answer')} of the base, gives "
             f"{signed_score(drift.difference)} ({limits_of_score(drift.low, drift.high)}){few}, "
-            f"and the candidate {signed_score(drift.model_difference)} "
-            f"({limits_of_score(drift.model_low, drift.model_high)}) beside that{cause}"
+            f"and the candidate {signed_score(drift.candidate_difference)} "
+            f"({limits_of_score(drift.candidate_low, drift.candidate_high)}) beside that{cause}"
         )
     if next_command is not None:
         what = "" if drift is None else ", at one time with the other side"

@@ -82,9 +82,9 @@ def score_drift(cases: Sequence[Rejudged], alpha: float) -> ScoreDrift | None:
         low=None if moved is None else moved.low,
         high=None if moved is None else moved.high,
         verdict=verdict,
-        model_difference=None if model is None else model.mean,
-        model_low=None if model is None else model.low,
-        model_high=None if model is None else model.high,
+        candidate_difference=None if model is None else model.mean,
+        candidate_low=None if model is None else model.low,
+        candidate_high=None if model is None else model.high,
         cause=None
         if verdict == "too_few" or cause is None
         else cause

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 
 from analyze.aliases import read_ids
 from analyze.comparison.compare import compare
@@ -24,6 +25,7 @@ from analyze.comparison.evidence.run_sets import (
     runs_of,
 )
 from analyze.gate.baseline import resolve_baseline
+from analyze.gate.calibrated import judge_calibrations, with_calibrations
 from analyze.gate.confirm import check_confirming
 from analyze.gate.known_issues import Quarantine, quarantine_on, with_quarantine
 from analyze.gate.rules import EXIT_CODES, judge, worst_of
@@ -112,6 +114,8 @@ class Question:
     confirm: str | None = None
     """A fresh run that has to say the same."""
     allow: Collection[Axis] = ()
+    labels: Path | None = None
+    """What people say of trials, by which judges are calibrated."""
     known: KnownFile | None = None
     """Its quarantined cases are not tested, and its acknowledged shifts stand no more."""
 
@@ -191,6 +195,17 @@ def decide(session: Session, question: Question, today: date) -> Decision:
     )
     result = judge(first.comparison, question.rules, first.confirmation, others)
     result = with_open_shifts(result, [one.shift for one in opened.shifts], opened.unused)
+    result = with_calibrations(
+        result,
+        list(
+            judge_calibrations(
+                session,
+                candidate.run_ids,
+                question.labels,
+                question.limits.thresholds.min_calibration,
+            )
+        ),
+    )
     return Decision(with_quarantine(result, quarantine), candidate)
 
 

@@ -22,12 +22,18 @@ from analyze.comparison.render import NAMES, cases_section
 from analyze.query.thresholds import limits_source
 from analyze.regressions.document import entry_line, open_section
 from analyze.render.document import Document, Facts, Item, Section, Table, listed, paragraph
-from analyze.render.numbers import percent, points, whole
+from analyze.render.numbers import percent, points, score, whole
 from analyze.render.text import Column
 from schemas.config.known_issues import Quarantined
 from schemas.errors import counted, runs_flag
 from schemas.output.comparison import CaseChange, Comparison, GroupComparison, Metric
-from schemas.output.regressions import GateLine, GateResult, GateRules, Outcome
+from schemas.output.regressions import (
+    GateLine,
+    GateResult,
+    GateRules,
+    JudgeCalibration,
+    Outcome,
+)
 from schemas.run.import_record import is_imported
 
 OUTCOMES: Mapping[Outcome, str] = {
@@ -192,8 +198,21 @@ def notes(result: GateResult) -> Iterator[str]:
                     yield f"{group.candidate_model_id}: {text}"
 
     yield from _of_each(result, of_one)
+    yield from map(_calibration_words, result.calibrations)
     for entry in result.unused_shifts:
         yield f"acknowledged, and no such shift: {entry_line(entry)}"
+
+
+def _calibration_words(one: JudgeCalibration) -> str:
+    """Return how judges stand to labels, in one sentence."""
+    who = f"judges of {one.evaluation_profile_id}"
+    if one.sensitivity is None or one.specificity is None:
+        return f"{who}: {counted(one.n_labels, 'label')} of what they judged say nothing of them"
+    return (
+        f"{who}: they pass {percent(one.sensitivity)} % of what people pass and fail "
+        f"{percent(one.specificity)} % of what they fail, by {counted(one.n_labels, 'label')} "
+        f"(of {whole(one.n_labelled)}); the lower limit of both - 1 is {score(one.youden_low)}"
+    )
 
 
 def _of_each(result: GateResult, sentences: Callable[[Comparison], Iterator[str]]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from analyze.judges.correction import (
     Confusion,
     CorrectedRate,
     LabelledCase,
+    low_of_sum,
     ppi,
     rogan_gladen,
 )
@@ -159,7 +160,15 @@ def _verdicts(
     """Return all that is said of verdicts, as fields; nulls where there are none."""
     names = (
         *("n_pass_pass", "n_pass_fail", "n_fail_pass", "n_fail_fail", "sensitivity"),
-        *("sensitivity_ci95", "specificity", "specificity_ci95", "accuracy", "constant_accuracy"),
+        *(
+            "sensitivity_ci95",
+            "specificity",
+            "specificity_ci95",
+            "youden",
+            "youden_low",
+            "accuracy",
+            "constant_accuracy",
+        ),
         *("label_rate", "label_ci95", "judge_rate", "ppi", "rogan_gladen"),
     )
     if threshold is None or not both:
@@ -182,10 +191,18 @@ def _verdicts(
     ours, rogan = _corrected(pairs, judged, table, judge_rate)
     values = (
         *(table.true_pass, table.false_fail, table.false_pass, table.true_fail),
-        *(*seen, *spared, (table.true_pass + table.true_fail) / table.n),
+        *(*seen, *spared, *_youden(seen, spared), (table.true_pass + table.true_fail) / table.n),
         *(max(table.n_passed, table.n_failed) / table.n, *people, judge_rate, ours, rogan),
     )
     return dict(zip(names, values, strict=True))
+
+
+def _youden(*rates: tuple[float | None, Interval | None]) -> tuple[float | None, float | None]:
+    """Return sensitivity + specificity - 1 and its lower 95 % limit, by cases."""
+    (seen, seen_ci95), (spared, spared_ci95) = rates
+    if seen is None or spared is None or seen_ci95 is None or spared_ci95 is None:
+        return None, None
+    return seen + spared - 1, low_of_sum([(seen, seen_ci95.low), (spared, spared_ci95.low)]) - 1
 
 
 def _rate(hits: Iterable[tuple[str, bool]]) -> tuple[float | None, Interval | None]:

@@ -106,20 +106,23 @@ class Confusion:
 
 
 def youden_low(found: Confusion) -> float | None:
-    """Return the lower 95 % limit of sensitivity + specificity - 1; None: one is not known.
-
-    From Wilson's limits of both, by MOVER (Zou & Donner 2008).
-    """
+    """Return the lower 95 % limit of sensitivity + specificity - 1; None: one is not known."""
     if not found.n_passed or not found.n_failed:
         return None
-    gaps = 0.0
-    total = -1.0
-    for hits, n in ((found.true_pass, found.n_passed), (found.true_fail, found.n_failed)):
-        rate = hits / n
-        low, _ = wilson(rate, n)
-        total += rate
-        gaps += (rate - low) ** 2
-    return total - math.sqrt(gaps)
+    rates = [
+        (hits / n, wilson(hits / n, n)[0])
+        for hits, n in ((found.true_pass, found.n_passed), (found.true_fail, found.n_failed))
+    ]
+    return low_of_sum(rates) - 1
+
+
+def low_of_sum(rates: Sequence[tuple[float, float]]) -> float:
+    """Return the lower limit of a sum of independent rates by MOVER (Zou & Donner 2008).
+
+    Args:
+        rates: each with its own lower limit.
+    """
+    return math.fsum(rate for rate, _ in rates) - math.hypot(*(rate - low for rate, low in rates))
 
 
 def rogan_gladen(found: Confusion, n_judged: int, judged_rate: float) -> CorrectedRate | None:

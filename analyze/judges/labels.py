@@ -94,6 +94,15 @@ def read_labels(path: Path, run_ids: Sequence[str], trials: Collection[TrialKey]
     return Labels(next(iter(kinds)), found)
 
 
+def runs_labelled(path: Path) -> list[str]:
+    """Return the runs that a file of labels names, sorted.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    return sorted({(row.get("run_id") or "").strip() for _, row in _rows(path)} - {""})
+
+
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

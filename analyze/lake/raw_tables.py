@@ -304,10 +304,11 @@ def _layouts(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> di
     return layouts
 
 
-def _thresholds(columns: Sequence[LakeColumn], given: Mapping[str, float]) -> str:
+def _thresholds(columns: Sequence[LakeColumn], given: Mapping[str, float | None]) -> str:
     values = {column.name: given.get(column.name, column.default) for column in columns}
     return "select " + ", ".join(
-        f'cast({value!r} as double) as "{name}"' for name, value in values.items()
+        f'cast({"null" if value is None else repr(value)} as double) as "{name}"'
+        for name, value in values.items()
     )
 
 

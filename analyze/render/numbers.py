@@ -125,7 +125,7 @@ def signed_points(difference: float | None, *beside: float | None) -> str:
 
 def score(value: float | None) -> str:
     """Return a score of judges, on 0-10: `7.25`; a dash where there is none."""
-    return DASH if value is None else f"{value:.2f}"
+    return DASH if value is None else f"{value:z.2f}"
 
 
 def signed_score(difference: float | None) -> str:

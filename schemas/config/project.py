@@ -50,6 +50,11 @@ class Thresholds(Record):
     power: Chance = Field(
         default=0.80, description="Chance of showing a difference, when a run is planned."
     )
+    min_calibration: Rate | None = Field(
+        default=None,
+        description="Lower limit of sensitivity + specificity - 1 of judges against labels of "
+        "people below which a gate refuses their verdicts; null: none is asked for.",
+    )
     tier_1_from: Rate = Field(default=0.80, description="Tool-use rate from which tier 1 begins.")
     tier_2_from: Rate = Field(default=0.50, description="Tool-use rate from which tier 2 begins.")
 

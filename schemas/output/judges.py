@@ -201,6 +201,10 @@ class Calibration(Record):
     sensitivity_ci95: Interval | None
     specificity: Rate | None = Field(description="Share of what people failed that it fails.")
     specificity_ci95: Interval | None
+    youden: float | None = Field(
+        description="Sensitivity + specificity - 1: 1 always right, 0 as a constant answer."
+    )
+    youden_low: float | None = Field(description="Lower 95 % limit of it.")
     accuracy: Rate | None = Field(description="Share on which both say the same.")
     constant_accuracy: Rate | None = Field(
         description="That of a judge that always says what people say more often."

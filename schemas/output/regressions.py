@@ -240,6 +240,28 @@ class BaselineComparison(Record):
     )
 
 
+class JudgeCalibration(Record):
+    """Judges that have a say in the verdicts of a candidate, against labels of people."""
+
+    evaluation_profile_id: str
+    judge_hashes: tuple[str, ...] = Field(description="Ways to judge that the candidate has.")
+    served_models: tuple[str, ...] = Field(description="Models that answered as judges.")
+    min_calibration: Rate | None = Field(description="That is asked for; null: none is.")
+    n_labelled: Count = Field(default=0, description="Trials with a label, of any judge.")
+    n_labels: Count = Field(
+        default=0,
+        description="Those scored as the candidate is: same judges, models and cases. A label of "
+        "anything else is void.",
+    )
+    sensitivity: Rate | None = None
+    specificity: Rate | None = None
+    youden: float | None = Field(default=None, description="Sensitivity + specificity - 1.")
+    youden_low: float | None = Field(default=None, description="Lower 95 % limit of it.")
+    problem: str | None = Field(
+        default=None, description="Why their verdicts are refused; null: they are not."
+    )
+
+
 class GateResult(Record):
     """The whole gate: `failed` goes before `cannot_judge`, that before `passed`."""
 
@@ -262,6 +284,11 @@ class GateResult(Record):
         default=(),
         description="Shifts for the worse of what was asked that nobody has acknowledged and that "
         "have not recovered.",
+    )
+    calibrations: tuple[JudgeCalibration, ...] = Field(
+        default=(),
+        description="Of judges that have a say; none where neither labels nor "
+        "`min_calibration` are there.",
     )
     unused_shifts: tuple[Acknowledged, ...] = Field(
         default=(), description="Acknowledged, and no such shift in what was asked."

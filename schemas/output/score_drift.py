@@ -18,7 +18,7 @@ class ScoreDrift(Record):
     """Scores of answers of the base about which judges were asked the same at two times.
 
     Two differences over the same cases: `difference` is the judge's, of the base's answers alone;
-    `model_difference` the candidate's, from what the judge said of the base at last.
+    `candidate_difference` the candidate's, from what the judge said of the base at last.
     """
 
     n_trials: Count = Field(description="Answers of the base that were judged again.")
@@ -36,9 +36,11 @@ class ScoreDrift(Record):
         description="`unchanged`: the 90 % interval lies within 0.25 points; `drifted`: p at most "
         "alpha; `too_few`: below 20 answers or five units."
     )
-    model_difference: float | None = Field(description="Candidate minus last, of the same cases.")
-    model_low: float | None = Field(description="95 % interval.")
-    model_high: float | None = Field(description="95 % interval.")
+    candidate_difference: float | None = Field(
+        description="Candidate minus last, of the same cases."
+    )
+    candidate_low: float | None = Field(description="95 % interval.")
+    candidate_high: float | None = Field(description="95 % interval.")
     cause: Cause | None = Field(
         description="Likelier cause, five times as likely as the other; `not_known`: neither is, "
         "or the base was judged again more than a day before or after the candidate; null: nothing "

@@ -158,7 +158,7 @@ def test_a_judge_that_drifted_is_named_and_the_model_not(nights):
 
     drift = found["drift"]
     assert (drift["n_trials"], drift["n_cases"], drift["verdict"]) == (N, N, "drifted")
-    assert (drift["difference"], drift["model_difference"]) == (-2, 0)
+    assert (drift["difference"], drift["candidate_difference"]) == (-2, 0)
     assert drift["low"] < -2 < drift["high"] < 0
     assert drift["cause"] == "judge"
     assert found["verdict"] != "regressed", "the base is as the judge sees it now"

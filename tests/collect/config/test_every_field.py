@@ -420,6 +420,9 @@ PROVED = {
             "end_to_end/command/test_command_places.py::test_an_image_is_run_as_well"
         for name in ("image", "docker_cli", "turn_timeout_seconds")
     },
+    "Thresholds.min_calibration":
+        "analyze/gate/test_gate_calibration.py::"
+        "test_judges_that_people_do_not_confirm_are_refused",
     "Thresholds.ratio_margin":
         "analyze/comparison/test_compared_independently.py::"
         "test_a_comparison_is_what_plain_counting_of_the_lines_comes_to",

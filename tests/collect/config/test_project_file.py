@@ -175,4 +175,4 @@ def test_the_file_shown_in_the_documentation_loads_as_written(project):
     assert loaded.allowed_hosts == ("llm.example.org",)
     for name, default in Thresholds():
         (row,) = [line for line in page.splitlines() if f"`{name}`" in line and "|" in line]
-        assert f"{default:.2f}" in row
+        assert ("none" if default is None else f"{default:.2f}") in row
