@@ -49,6 +49,7 @@ CHARTS = Registry(
         "frontier_time": "analyze.charts.frontier:FRONTIER_TIME",
         "tiers": "analyze.charts.leaderboard:TIERS",
         "failures": "analyze.charts.failures:FAILURES",
+        "judges": "analyze.charts.judges:JUDGES",
     },
 )
 """Charts by the name that `analyze chart` has for them; a new one is a file and a line."""

@@ -20,6 +20,7 @@ import krippendorff
 import numpy as np
 
 from analyze.judges.opinions import Opinion, RunKey
+from analyze.judges.resampling import drawn_cases, interval_alphas, ordinal_alphas
 from analyze.stats.paired_means import paired_t
 from schemas.output.judges import Agreement, AgreementOf, AgreementScope, MeanWithLimits
 
@@ -196,19 +197,18 @@ def _alpha_limits(units: Sequence[CodedUnit], of: AgreementOf) -> tuple[float | 
     Zapf et al. 2016: percentiles of a bootstrap over units; here over cases, whose units fall
     together.
     """
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, unit in enumerate(units):
-        places[unit.case].append(place)
-    cases = list(places.values())
+    cases: defaultdict[str, list[list[float]]] = defaultdict(list)
+    for unit in units:
+        cases[unit.case].append(list(unit.values.values()))
     if len(cases) < MIN_BOOTSTRAP_CASES:
         return None, None
-    matrix, draws = _matrix(units), np.random.default_rng(SEED)
-    found = []
-    for _ in range(N_RESAMPLES):
-        drawn = [place for n in draws.integers(len(cases), size=len(cases)) for place in cases[n]]
-        if (one := _alpha(matrix[:, drawn], of)) is not None:
-            found.append(one)
-    if not found:
+    weights, values = drawn_cases(len(cases), N_RESAMPLES, SEED), list(cases.values())
+    if of == "expectations":
+        alphas = ordinal_alphas(values, weights, len(RANKS))
+    else:
+        alphas = interval_alphas(values, weights)
+    found = alphas[~np.isnan(alphas)]
+    if not found.size:
         return None, None
     low, high = np.quantile(found, [0.025, 0.975])
     return float(low), float(high)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.judges.agreement import agreement_between, agreement_within
 from analyze.judges.calibration import calibrations, labelling, planned_trials
@@ -14,10 +14,33 @@ from analyze.judges.labels import read_labels
 from analyze.judges.noise import ranks, spreads, variance_splits
 from analyze.judges.opinions import read_opinions, read_pairs
 from schemas.errors import ConfigError, Problem
-from schemas.output.judges import JudgesReport
+from schemas.output.judges import Agreement, JudgeDrift, JudgesReport, VarianceSplit
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
+
+
+class JudgeTrust(NamedTuple):
+    """What a report of a run has of it."""
+
+    agreement: tuple[Agreement, ...]
+    variance: tuple[VarianceSplit, ...]
+    drift: tuple[JudgeDrift, ...]
+
+
+def trust_of(session: Session, run_ids: Sequence[str]) -> JudgeTrust:
+    """Return how far the judges of runs can be believed, in short.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    opinions = read_opinions(session, run_ids)
+    aggregates = read_opinions(session, run_ids, of="judge_run")
+    return JudgeTrust(
+        (*agreement_within(opinions), *agreement_between(aggregates)),
+        tuple(one for one in variance_splits(opinions) if one.judge_sd is not None),
+        tuple(drifts(read_rejudged(session, run_ids))),
+    )
 
 
 def judges_report(

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from schemas.base import Count, Interval, Positive, Rate, Record, UsdSum
+from schemas.output.judges import Agreement, JudgeDrift, VarianceSplit
 from schemas.run.judgement import Score
 
 
@@ -88,3 +89,10 @@ class JudgedParts(Record):
     scores: tuple[JudgedScore, ...]
     preferences: tuple[ModelPreference, ...]
     judges: tuple[JudgeAnswers, ...]
+    agreement: tuple[Agreement, ...] = Field(
+        default=(), description="Of judge runs that were asked more than once, and between them."
+    )
+    variance: tuple[VarianceSplit, ...] = Field(default=(), description="By judge run and model.")
+    drift: tuple[JudgeDrift, ...] = Field(
+        default=(), description="Of judge runs that were asked the same again."
+    )

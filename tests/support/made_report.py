@@ -19,6 +19,7 @@ from schemas.output.comparison import (
     SideFacts,
     ThresholdsUsed,
 )
+from schemas.output.judges import Agreement, JudgeDrift, MeanWithLimits, VarianceSplit
 from schemas.output.regressions import CellShift, Regressions, Series, SeriesSkipped, Shift
 from schemas.output.report import (
     DiffPart,
@@ -699,6 +700,54 @@ class _Maker:
                     n_judge_down=1,
                     cost_usd=0.25,
                     n_cost_known=118,
+                ),
+            ),
+            agreement=(
+                Agreement(
+                    evaluation_profile_id="strict",
+                    scope="between",
+                    of="score",
+                    judge_run_ids=("main", "second"),
+                    judge_ids=("main", "second"),
+                    alpha=0.72,
+                    alpha_low=0.64,
+                    alpha_high=0.79,
+                    n_units=40,
+                    n_cases=20,
+                    n_cannot_say=0,
+                    bias=MeanWithLimits(mean=-0.72, low=-0.91, high=-0.53, n_units=20),
+                    mean_absolute_difference=1.03,
+                    within_one_point=0.72,
+                ),
+            ),
+            variance=tuple(
+                VarianceSplit(
+                    evaluation_profile_id="strict",
+                    judge_run_id="main",
+                    judge_id="main",
+                    model_id=model,
+                    n_cases=20,
+                    n_trials=40,
+                    n_scores=120,
+                    case_sd=1.4,
+                    agent_sd=0.6,
+                    judge_sd=0.9,
+                )
+                for model in self.size.models
+            ),
+            drift=(
+                JudgeDrift(
+                    evaluation_profile_id="strict",
+                    judge_run_id="main",
+                    judge_id="main",
+                    n_trials=40,
+                    n_cases=20,
+                    first_at_ms=1,
+                    last_at_ms=2,
+                    first_models=("judge-1",),
+                    last_models=("judge-2",),
+                    difference=MeanWithLimits(mean=-0.4, low=-0.7, high=-0.1, n_units=20),
+                    verdict="drifted",
                 ),
             ),
         )

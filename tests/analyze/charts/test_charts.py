@@ -20,11 +20,13 @@ from analyze.charts.drawing import config_of_report, specs_of
 from analyze.charts.failures import failures, latency, matrix
 from analyze.charts.frontier import frontier
 from analyze.charts.history import history
+from analyze.charts.judges import judges
 from analyze.charts.leaderboard import leaderboard
 from analyze.charts.theme import DARK, LIGHT, config_of
 from analyze.commands.chart import Name
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
+from schemas.output.judges import VarianceSplit
 from schemas.output.regressions import Regressions, Series, Shift
 from schemas.output.report import (
     FailureCount,
@@ -34,6 +36,7 @@ from schemas.output.report import (
     Provenance,
     RunReport,
 )
+from schemas.output.report_judged import JudgedParts
 from tests.support.analyze_cli import call
 from tests.support.paths import ROOT
 
@@ -105,6 +108,14 @@ def report_of(runs):
                              counts_against_model=cause == "model")
                 for name in names for kind, cause in causes
             ),
+            judged=JudgedParts(scores=(), preferences=(), judges=(), variance=tuple(
+                VarianceSplit(
+                    evaluation_profile_id="strict", judge_run_id="main", judge_id="main",
+                    model_id=name, n_cases=9, n_trials=18, n_scores=36, case_sd=0.8, agent_sd=0.0,
+                    judge_sd=0.6 / (at + 1),
+                )
+                for at, name in enumerate(names)
+            )),
         )  # fmt: skip
 
     return make
@@ -203,7 +214,7 @@ def test_the_command_knows_every_chart():
     assert set(get_args(Name)) == set(CHARTS)
 
 
-@pytest.mark.parametrize("name", [name for name in CHARTS if name != "comparison"])
+@pytest.mark.parametrize("name", [name for name in CHARTS if name not in {"comparison", "judges"}])
 def test_a_chart_names_every_model_of_the_run(draw, name):
     texts = said(draw(name, "night_07_outage" if name == "failures" else "night_10_setting"))
 
@@ -470,6 +481,25 @@ def test_trials_without_a_success_are_counted_in_whole_numbers(report_of, most):
     assert "0" in marked
 
 
+def test_scores_are_split_by_shares_of_their_variance_the_noisiest_judge_first(report_of):
+    """0.8 and 0.6 are 64 and 36 %; 0.8 and 0.3 are 88 and 12 %."""
+    report = report_of(["two", "one"])
+    chart = judges(frame(report.judged, "variance"))
+
+    said_first = "by the judge itself main on two 36.0 %; main on one 12.3 %"
+    assert said_first in chart.to_dict()["description"]
+    texts = said(svg_of(chart))
+    assert {"main on one", "main on two", "cases", "the judge itself"} <= set(texts)
+    drawn = [(bar["name"], bar["part"], round(bar["end"], 4)) for bar in _bars(chart)]
+    assert ("main on two", "cases", 0.64) in drawn
+    assert ("main on two", "the judge itself", 1.0) in drawn
+
+
+def _bars(chart):
+    (rows,) = chart.to_dict()["datasets"].values()
+    return rows
+
+
 def test_a_history_without_gaps_has_no_layer_of_nothing(report_of):
     points = frame(report_of(["one"], runs=3), "history").with_columns(coverage=pl.lit(1.0))
 
@@ -495,17 +525,16 @@ def test_a_dark_picture_has_the_dark_colours_alone(draw):
 def test_a_report_has_a_spec_of_every_chart_that_has_something_to_show(report_of):
     assert set(specs_of(report_of(["one", "two"], runs=3))) == {
         "leaderboard", "comparison", "history", "latency", "ttft", "frontier_cost",
-        "frontier_time", "tiers", "failures",
+        "frontier_time", "tiers", "failures", "judges",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("cost", [None, 0.0])
 def test_a_chart_without_anything_to_show_is_left_out_and_a_cost_of_0_is_something(report_of, cost):
-    report = report_of(["one"]).model_copy(
-        update={"comparison": None, "latency": (), "failures": (), "frontier": tuple(
-            point.model_copy(update={"cost_usd_per_scored": cost})
-            for point in report_of(["one"]).frontier)}
-    )  # fmt: skip
+    of_one = report_of(["one"])
+    frontier = (point.model_copy(update={"cost_usd_per_scored": cost}) for point in of_one.frontier)
+    nothing = {"comparison": None, "latency": (), "failures": (), "judged": None}
+    report = of_one.model_copy(update={**nothing, "frontier": tuple(frontier)})
 
     drawn = {"leaderboard", "frontier_time", "tiers"}
     assert set(specs_of(report)) == drawn | ({"frontier_cost"} if cost == 0 else set())
@@ -527,7 +556,7 @@ def test_specs_of_a_hundred_runs_are_small(report_of):
     report = report_of(["model-one", "model-two", "model-three", "model-four"], runs=100)
     specs = specs_of(report)
 
-    assert len(json.dumps(specs, separators=(",", ":"))) < 90_000
+    assert len(json.dumps(specs, separators=(",", ":"))) < 94_000
     numbers = re.findall(r"0\.0*([1-9][0-9]*)", json.dumps([x["datasets"] for x in specs.values()]))
     assert max(map(len, numbers)) == 5
 
@@ -536,7 +565,7 @@ def test_hostile_names_are_only_text_in_every_spec(report_of):
     names = [HOSTILE, "'+alert(1)+'", "\x1b[31m", "${alert(1)}", "=1+1", "a\u0000b\nc", "\\"]
     specs = specs_of(report_of(names, runs=3))
 
-    assert len(specs) == 9
+    assert len(specs) == 10
     for spec in specs.values():
         assert not any("alert(1)" in text for text in expressions_of(spec))
         assert json.dumps(spec, ensure_ascii=False).isprintable()

@@ -4,8 +4,9 @@ import krippendorff
 import numpy as np
 import pytest
 
-from analyze.judges.agreement import agreement_between, agreement_within
+from analyze.judges.agreement import LEVELS, agreement_between, agreement_within
 from analyze.judges.opinions import Opinion, RunKey, TrialKey
+from analyze.judges.resampling import drawn_cases, interval_alphas, ordinal_alphas
 
 MAIN = RunKey("strict", "main", "large")
 SECOND = RunKey("strict", "second", "small")
@@ -166,3 +167,38 @@ def test_the_bootstrap_covers_the_alpha_of_the_population():
         widths.append(found.alpha_high - found.alpha_low)
     assert held / n_draws >= 0.88, "said to be approximate"
     assert np.mean(widths) < 0.25
+
+
+@pytest.mark.parametrize(
+    ("of", "values"), [("score", range(11)), ("pass", (0, 1)), ("expectations", (0, 1, 2))]
+)
+def test_alphas_of_draws_are_those_of_the_package_on_the_drawn_units(of, values):
+    """Cases have several units, and units two to four values."""
+    draws = np.random.default_rng(5)
+    cases = [
+        [
+            [float(one) for one in draws.choice(values, size=draws.integers(2, 5))]
+            for _ in range(draws.integers(1, 4))
+        ]
+        for _ in range(12)
+    ]
+    weights = drawn_cases(len(cases), 25, 1)
+
+    found = (
+        ordinal_alphas(cases, weights, 3)
+        if of == "expectations"
+        else interval_alphas(cases, weights)
+    )
+
+    for alpha, weight in zip(found, weights, strict=True):
+        units = [unit for case, n in zip(cases, weight, strict=True) for unit in case * int(n)]
+        matrix = np.array([unit + [np.nan] * (4 - len(unit)) for unit in units]).T
+        assert alpha == pytest.approx(krippendorff.alpha(matrix, level_of_measurement=LEVELS[of]))
+    assert len(set(found)) > 20
+
+
+def test_draws_in_which_nothing_varies_have_no_alpha():
+    weights = drawn_cases(3, 4, 1)
+
+    assert np.isnan(interval_alphas([[[5.0, 5.0]]] * 3, weights)).all()
+    assert np.isnan(ordinal_alphas([[[1.0, 1.0]]] * 3, weights, 3)).all()

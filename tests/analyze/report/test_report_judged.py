@@ -173,3 +173,41 @@ def test_the_interval_of_a_preference_holds_the_true_one(n_cases, p_tied):
         held += found.low <= p_tied * 0.5 + (1 - p_tied) * 0.7 <= found.high
 
     assert held / n_draws >= 0.92
+
+
+def test_how_far_judges_agree_and_vary_is_that_of_the_command_about_judges(run):
+    draws = np.random.default_rng(2)
+    for number in range(24):
+        trial = run.plan(f"c{number}")
+        run.result(trial, passed=None, objective_pass=None)
+        for judge_run_id in ("main", "second"):
+            for iteration in (1, 2):
+                score = int(np.clip(round(4 + number % 3 + draws.normal()), 0, 10))
+                run.asked(trial, score, judge_run_id=judge_run_id, iteration=iteration)
+        run.judged(trial, 5, 6, threshold=5)
+        run.asked(trial, 4, iteration=1, question_hash=sha("question"))
+    run.write()
+
+    found = judged(run)
+
+    whole = json.loads(call("judges", "run-1", "--runs", run.runs_dir, "--json").out)
+    for name in ("agreement", "drift"):
+        assert found[name] == whole[name] != []
+    assert found["variance"] == [one for one in whole["variance"] if one["judge_sd"] is not None]
+    assert {one["judge_run_id"] for one in found["variance"]} == {"main", "second"}
+
+
+def test_judges_that_were_asked_once_have_scores_and_nothing_on_trust(run):
+    trial = run.plan("a")
+    run.result(trial, passed=None, objective_pass=None)
+    run.judged(trial, 4, threshold=5)
+    run.write()
+
+    found = judged(run)
+
+    assert (found["agreement"], found["variance"], found["drift"]) == ([], [], [])
+    done = call(
+        "chart", "judges", "run-1", "-o", run.runs_dir.parent / "j.svg", "--runs", run.runs_dir
+    )
+    assert done.code == 1
+    assert "no judge was asked twice about a trial" in done.err

@@ -25,6 +25,8 @@ NO_ID = {
     "models",
     "by_model",
     "served_models",
+    "first_models",
+    "last_models",
     "n_served_models",
     "served_model",
     "model_build",
