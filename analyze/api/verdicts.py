@@ -184,6 +184,7 @@ class Verdicts:
         *runs: str,
         evaluation_profile: str | None = None,
         labels: Path | None = None,
+        model: str | None = None,
     ) -> JudgesReport:
         """Return how far the judges of runs can be believed.
 
@@ -192,6 +193,7 @@ class Verdicts:
                 the newest run.
             evaluation_profile: only its judges.
             labels: CSV file of what people say of trials.
+            model: only what they said of this one, by its model_id, model string or label.
 
         Raises:
             RunNotFound: there is no such run; names the nearest.
@@ -201,7 +203,11 @@ class Verdicts:
 
         run_ids = [resolve_run(self._session, one) for one in runs or ("latest",)]
         return judges_report(
-            self._session, list(dict.fromkeys(run_ids)), evaluation_profile, labels
+            self._session,
+            list(dict.fromkeys(run_ids)),
+            evaluation_profile,
+            labels,
+            model=model_for(self._session, model),
         )
 
     def flaky(

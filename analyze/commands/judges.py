@@ -20,6 +20,7 @@ def judges(
         str | None,
         typer.Option("--evaluation-profile", metavar="ID", help="Only its judges."),
     ] = None,
+    model: options.ModelOption = None,
     labels: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="What people say of trials: a CSV file."),
@@ -38,12 +39,13 @@ def judges(
     """
     from analyze.judges.document import judges_document
     from analyze.judges.report import judges_report
-    from analyze.query.run_ref import resolve_run, runs_dir_of
+    from analyze.query.run_ref import model_for, resolve_run, runs_dir_of
     from analyze.query.session import open_session
 
     wanted, named = options.form_of(form, json=json), run or ["latest"]
     with open_session(runs_dir_of(runs, named[0]), sync=not no_sync) as session:
         run_ids = list(dict.fromkeys(resolve_run(session, one) for one in named))
-        found = judges_report(session, run_ids, evaluation_profile, labels)
+        about = model_for(session, model)
+        found = judges_report(session, run_ids, evaluation_profile, labels, model=about)
         names = names_for(wanted, session)
     print_document(found, wanted, judges_document, names)

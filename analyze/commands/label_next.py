@@ -54,11 +54,7 @@ def label_next(
     with open_session(runs_dir_of(runs, named[0]), sync=not no_sync) as session:
         run_ids = list(dict.fromkeys(resolve_run(session, one) for one in named))
         wanted = model_for(session, model)
-        judged = [
-            one
-            for one in read_opinions(session, run_ids, evaluation_profile, of="profile")
-            if wanted in {None, one.trial.model_id, one.subject_model}
-        ]
+        judged = read_opinions(session, run_ids, evaluation_profile, model=wanted, of="profile")
         if not judged:
             message = (
                 f"no trial of {', '.join(run_ids)} has a score of such a judge; to ask one: "

@@ -8,7 +8,6 @@ same way, answered by the same models, about cases that have not changed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,8 +93,7 @@ def _of_labels(
     )
     own = {TrialKey(*row) for row in rows} & labels.by_trial.keys()
     opinions = read_opinions(session, labelled, profile, of="profile")
-    counted_in = replace(labels, by_trial={trial: labels.by_trial[trial] for trial in sorted(own)})
-    one = calibration([said for said in opinions if said.trial in own], counted_in)
+    one = calibration([said for said in opinions if said.trial in own], labels.of(own))
     return found.model_copy(
         update={
             "n_labelled": len(labels.by_trial),

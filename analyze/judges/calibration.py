@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from analyze.judges.agreement import CodedUnit, alpha_of, mean_with_limits
+from analyze.judges.annotators import verdict_agreement
 from analyze.judges.correction import (
     MIN_LABELS,
     Confusion,
@@ -43,7 +45,11 @@ inner join judgements as found
     on said.run_id = found.run_id
     and said.record_no = found.record_no
     and said.evaluation_profile_id = found.evaluation_profile_id
-where list_contains(?, said.run_id) and said.is_current and found.is_current
+where
+    list_contains(?, said.run_id)
+    and (?::varchar is null or ? in (said.model_id, said.model))
+    and said.is_current
+    and found.is_current
 group by grouping sets (
     (said.evaluation_profile_id), (said.evaluation_profile_id, said.judge_run_id)
 )
@@ -57,7 +63,9 @@ def labelling(path: Path, labels: Labels) -> Labelling:
         CodedUnit(str(trial), said) for trial, said in labels.by_trial.items() if len(said) > 1
     ]
     of: AgreementOf = "pass" if labels.kind == "verdict" else "score"
+    shared = verdict_agreement(list(labels.by_trial.values())) if of == "pass" else None
     return Labelling(
+        **({} if shared is None else asdict(shared)),
         path=str(path),
         kind=labels.kind,
         n_trials=len(labels.by_trial),
@@ -72,6 +80,8 @@ def calibrations(
     labels: Labels,
     judgements: Sequence[Opinion],
     judge_runs: Sequence[Opinion],
+    *,
+    model: str | None = None,
 ) -> Iterator[Calibration]:
     """Yield how each profile, and each of its judge runs where there are several, stands to labels.
 
@@ -81,13 +91,16 @@ def calibrations(
         labels: of people.
         judgements: what all judges of a profile come to, one a trial.
         judge_runs: what each judge run comes to.
+        model: that all of these are about; None: several.
 
     Raises:
         ViewError: the lake cannot be read.
     """
     identities = {
         (profile, judge_run_id): (tuple(hashes or ()), tuple(models or ()))
-        for profile, judge_run_id, hashes, models in session.rows(IDENTITIES, [list(run_ids)])
+        for profile, judge_run_id, hashes, models in session.rows(
+            IDENTITIES, [list(run_ids), model, model]
+        )
     }
     groups: defaultdict[tuple[str, str | None], list[Opinion]] = defaultdict(list)
     for one in judgements:
@@ -248,15 +261,17 @@ def _limits(found: CorrectedRate | None) -> RateWithLimits | None:
     return RateWithLimits(estimate=found.estimate, low=found.low, high=found.high)
 
 
-def planned_trials(session: Session, run_ids: Sequence[str]) -> set[TrialKey]:
-    """Return the trials that runs planned.
+def planned_trials(
+    session: Session, run_ids: Sequence[str], model: str | None = None
+) -> set[TrialKey]:
+    """Return the trials that runs planned, of one model where it is named.
 
     Raises:
         ViewError: the lake cannot be read.
     """
     rows = session.rows(
         "select run_id, model_id, case_id, repetition from stg_plans "
-        "where list_contains(?, run_id)",
-        [list(run_ids)],
+        "where list_contains(?, run_id) and (?::varchar is null or ? in (model_id, model))",
+        [list(run_ids), model, model],
     )
     return {TrialKey(*row) for row in rows}

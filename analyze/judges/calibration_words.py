@@ -21,6 +21,13 @@ def labelling_words(found: Labelling) -> str:
         text += f" by {counted(len(found.annotators), 'annotator')}"
     if found.agreement is not None:
         text += f", who agree with alpha {found.agreement:.2f}"
+    if found.same is not None:
+        kappa = "" if found.kappa is None else f"kappa {score(found.kappa)}, "
+        many = counted(found.n_shared, "trial")
+        text += (
+            f"; of {many} that several labelled they say the same on {percent(found.same)} % "
+            f"({kappa}AC1 {score(found.ac1)}; {percent(found.pass_share)} % of these labels pass)"
+        )
     return text
 
 

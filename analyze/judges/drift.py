@@ -38,7 +38,10 @@ class Rejudged(NamedTuple):
 
 
 def read_rejudged(
-    session: Session, run_ids: Sequence[str], profile: str | None = None
+    session: Session,
+    run_ids: Sequence[str],
+    profile: str | None = None,
+    model: str | None = None,
 ) -> list[Rejudged]:
     """Return what judges were asked twice, in a stable order.
 
@@ -46,12 +49,13 @@ def read_rejudged(
         session: the open lake.
         run_ids: whose trials.
         profile: only of this evaluation profile.
+        model: only about this one, by its model_id or model string.
 
     Raises:
         ViewError: the lake cannot be read.
     """
     sql = read_sql("judges/drift.sql").format(trials=read_sql("judges/trials.sql").rstrip())
-    rows = session.rows(sql, [list(run_ids), profile, profile])
+    rows = session.rows(sql, [list(run_ids), model, profile, profile])
     return [Rejudged(RunKey(*row[:3]), *row[3:]) for row in rows]
 
 

@@ -46,6 +46,11 @@ class Labels:
         """Who labelled, sorted."""
         return sorted({name for said in self.by_trial.values() for name in said})
 
+    def of(self, trials: Collection[TrialKey]) -> Labels:
+        """Return those of some trials."""
+        known = sorted(self.by_trial.keys() & set(trials))
+        return Labels(self.kind, {trial: self.by_trial[trial] for trial in known})
+
 
 def read_labels(path: Path, run_ids: Sequence[str], trials: Collection[TrialKey]) -> Labels:
     """Return the labels of a file.

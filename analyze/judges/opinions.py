@@ -61,7 +61,12 @@ class PairAnswer(NamedTuple):
 
 
 def read_opinions(
-    session: Session, run_ids: Sequence[str], profile: str | None = None, *, of: Grain = "answer"
+    session: Session,
+    run_ids: Sequence[str],
+    profile: str | None = None,
+    *,
+    model: str | None = None,
+    of: Grain = "answer",
 ) -> list[Opinion]:
     """Return what judges said, in a stable order; failures are left out.
 
@@ -71,6 +76,7 @@ def read_opinions(
         session: the open lake.
         run_ids: whose trials.
         profile: only of this evaluation profile.
+        model: only about this one, by its model_id or model string.
         of: one opinion an answer of a judge; or a judge run and trial, what its iterations come to
             by the profile's rule; or a profile and trial, of no judge run.
 
@@ -80,7 +86,7 @@ def read_opinions(
     sql = read_sql(f"judges/{of}_opinions.sql").format(
         trials=read_sql("judges/trials.sql").rstrip()
     )
-    rows = session.rows(sql, [list(run_ids), profile, profile])
+    rows = session.rows(sql, [list(run_ids), model, profile, profile])
     return [
         Opinion(
             by=RunKey(*row[:3]),
@@ -99,12 +105,17 @@ def read_opinions(
 
 
 def read_pairs(
-    session: Session, run_ids: Sequence[str], profile: str | None = None
+    session: Session,
+    run_ids: Sequence[str],
+    profile: str | None = None,
+    model: str | None = None,
 ) -> list[PairAnswer]:
     """Return comparisons that were answered in both orders, in a stable order.
 
     Raises:
         ViewError: the lake cannot be read.
     """
-    rows = session.rows(read_sql("judges/pairs.sql"), [list(run_ids), profile, profile])
+    rows = session.rows(
+        read_sql("judges/pairs.sql"), [list(run_ids), model, model, profile, profile]
+    )
     return [PairAnswer(RunKey(*row[:3]), *row[3:]) for row in rows]

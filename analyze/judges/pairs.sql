@@ -5,6 +5,7 @@ with said as (
         list_contains(?, run_id)
         and is_current
         and failure is null
+        and (?::varchar is null or ? in (model_id, model))
         and (? is null or evaluation_profile_id = ?)
 )
 

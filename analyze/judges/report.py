@@ -13,7 +13,7 @@ from analyze.judges.effects import length_effects, place_effects, scores_of, sel
 from analyze.judges.labels import read_labels
 from analyze.judges.noise import ranks, spreads, variance_splits
 from analyze.judges.opinions import read_opinions, read_pairs
-from schemas.errors import ConfigError, Problem
+from schemas.errors import ConfigError, Problem, nearest
 from schemas.output.judges import Agreement, JudgeDrift, JudgesReport, VarianceSplit
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def judges_report(
     run_ids: Sequence[str],
     profile: str | None = None,
     labels: Path | None = None,
+    *,
+    model: str | None = None,
 ) -> JudgesReport:
     """Return how far the judges of runs can be believed.
 
@@ -56,37 +58,43 @@ def judges_report(
         run_ids: whose trials; those of all runs together, each a trial of its own.
         profile: only judges of this evaluation profile.
         labels: CSV file of what people say of trials.
+        model: only what they said of this one, by its model_id or model string.
 
     Raises:
-        ConfigError: no judge of that profile has said anything about these runs, or a label is
-            wrong.
+        ConfigError: no judge of that profile has said anything about these runs or that model, or a
+            label is wrong.
         ViewError: the lake cannot be read.
     """
     if profile is not None:
         _require_known(session, run_ids, profile)
-    opinions = read_opinions(session, run_ids, profile)
-    aggregates = read_opinions(session, run_ids, profile, of="judge_run")
+    opinions = read_opinions(session, run_ids, profile, model=model)
+    pairs = read_pairs(session, run_ids, profile, model)
+    if model is not None and not opinions and not pairs:
+        raise _of_no_judge(session, run_ids, model)
+    aggregates = read_opinions(session, run_ids, profile, model=model, of="judge_run")
     scored = scores_of(aggregates)
     ordered = list(ranks(scored))
     found = None
     if labels is not None:
         found = read_labels(labels, run_ids, planned_trials(session, run_ids))
-    finals = read_opinions(session, run_ids, profile, of="profile") if found else []
+        if model is not None:
+            found = found.of(planned_trials(session, run_ids, model))
+    finals = read_opinions(session, run_ids, profile, model=model, of="profile") if found else []
     return JudgesReport(
         run_ids=tuple(run_ids),
         agreement=(*agreement_within(opinions), *agreement_between(aggregates)),
         variance=tuple(variance_splits(opinions)),
         spread=tuple(spreads(opinions)),
-        places=tuple(place_effects(read_pairs(session, run_ids, profile))),
+        places=tuple(place_effects(pairs)),
         lengths=tuple(length_effects(scored)),
         self_preference=tuple(self_preferences(scored)),
         ranks=tuple(one for one, _ in ordered),
         reversals=tuple(one for _, some in ordered for one in some),
-        drift=tuple(drifts(read_rejudged(session, run_ids, profile))),
+        drift=tuple(drifts(read_rejudged(session, run_ids, profile, model))),
         labels=None if found is None or labels is None else labelling(labels, found),
         calibration=()
         if found is None
-        else tuple(calibrations(session, run_ids, found, finals, aggregates)),
+        else tuple(calibrations(session, run_ids, found, finals, aggregates, model=model)),
     )
 
 
@@ -96,6 +104,23 @@ union
 select distinct evaluation_profile_id from stg_pair_iterations where list_contains($1, run_id)
 order by evaluation_profile_id
 """
+
+
+def _of_no_judge(session: Session, run_ids: Sequence[str], model: str) -> ConfigError:
+    judged = sorted({one.trial.model_id for one in read_opinions(session, run_ids)})
+    message = f"no judge has said anything about {', '.join(run_ids)} and this model"
+    return ConfigError(
+        [
+            Problem(
+                None,
+                message,
+                key="--model",
+                found=f"`{model}`",
+                allowed=", ".join(judged) or None,
+                nearest=nearest(model, judged),
+            )
+        ]
+    )
 
 
 def _require_known(session: Session, run_ids: Sequence[str], profile: str) -> None:

@@ -237,6 +237,19 @@ class Labelling(Record):
         description="Krippendorff's alpha of the annotators, nominal or interval; null: no trial "
         "has two, or nothing varies."
     )
+    n_shared: Count = Field(default=0, description="Trials with labels of two annotators or more.")
+    same: Rate | None = Field(
+        default=None, description="Of pairs of labels of a trial, those that are the same verdict."
+    )
+    kappa: float | None = Field(
+        default=None,
+        description="Cohen's, where two annotators gave verdicts; falls where nearly "
+        "all pass, or fail.",
+    )
+    ac1: float | None = Field(default=None, description="Gwet's, of verdicts; does not fall there.")
+    pass_share: Rate | None = Field(
+        default=None, description="Of the labels of these trials, verdicts that are `pass`."
+    )
 
 
 class JudgesReport(Record):

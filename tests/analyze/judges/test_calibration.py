@@ -59,7 +59,8 @@ def test_verdicts_are_held_against_labels(judged, labels):
 
     assert of_file == {
         "path": str(flipped), "kind": "verdict", "n_trials": 6, "annotators": [""],
-        "agreement": None,
+        "agreement": None, "n_shared": 0, "same": None, "kappa": None, "ac1": None,
+        "pass_share": None,
     }  # fmt: skip
     counts = [one[f"n_{name}"] for name in ("pass_pass", "pass_fail", "fail_pass", "fail_fail")]
     assert counts == [3, 1, 1, 1]
@@ -207,3 +208,51 @@ def test_a_trial_labelled_twice_mixed_kinds_and_missing_columns_are_refused(judg
 def test_rows_that_are_not_filled_in_yet_are_passed_over(judged, labels):
     _, one = calibration(judged((9, 8)), labels(["c0,m,", "c1,m,pass", ""]))
     assert one["n_labels"] == 1
+
+
+def test_one_model_of_several_is_calibrated_by_its_own_labels(new_run, labels):
+    run = new_run()
+    for model_id, right in (("good", True), ("odd", False)):
+        for number in range(8):
+            trial = run.plan(f"c{number}", model_id=model_id)
+            run.result(trial, passed=None, objective_pass=None)
+            score = 9 if (number % 2 == 0) == right else 2
+            served = f"judge of {model_id}"
+            run.asked(trial, score, served_model=served)
+            run.judged(trial, score, threshold=5, judge_hash=sha("judges"))
+            run.asked(trial, score, served_model=served)
+    run.write()
+    path = labels(
+        [
+            f"c{n},{model_id},{'pass' if n % 2 == 0 else 'fail'}"
+            for model_id in ("good", "odd")
+            for n in range(8)
+        ]
+    )
+
+    def accuracy(*more):
+        found = json.loads(asked(run, path, "--json", *more).out)
+        (one,) = found["calibration"]
+        return one["accuracy"], one["n_labels"], one["n_unjudged"], one["served_models"]
+
+    both = ["judge of good", "judge of odd"]
+    assert accuracy() == (0.5, 16, 0, both)
+    assert accuracy("--model", "good") == (1, 8, 0, both[:1])
+    assert accuracy("--model", "odd") == (0, 8, 0, both[1:])
+    done = asked(run, path, "--model", "god")
+    assert done.code == 2
+    assert "did you mean `good`?" in done.err
+
+
+def test_annotators_who_give_verdicts_have_kappa_and_ac1(judged, labels):
+    run = judged((9,) * 8)
+    rows = [f"c{n},m,{name},pass" for n in range(7) for name in ("ann", "bob")]
+    path = labels([*rows, "c7,m,ann,pass", "c7,m,bob,fail"], "case_id,model_id,annotator,label\n")
+
+    of_file, _ = calibration(run, path)
+
+    assert (of_file["n_shared"], of_file["same"], of_file["pass_share"]) == (8, 7 / 8, 15 / 16)
+    assert of_file["kappa"] == pytest.approx(0)
+    assert of_file["ac1"] == pytest.approx((7 / 8 - 15 / 128) / (1 - 15 / 128))
+    text = " ".join(asked(run, path).out.split())
+    assert "of 8 trials that several labelled they say the same on 87.5 %" in text
