@@ -14,8 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from analyze.judges.agreement import CodedUnit, alpha_of, mean_with_limits
-from analyze.judges.annotators import verdict_agreement
+from analyze.judges.agreement import CodedUnit, alpha_of, mean_with_limits, verdict_agreement
 from analyze.judges.correction import (
     MIN_LABELS,
     Confusion,

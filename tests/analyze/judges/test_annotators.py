@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from analyze.judges.annotators import verdict_agreement
+from analyze.judges.agreement import verdict_agreement
 
 
 def table(both, first, second, neither):
