@@ -8,7 +8,7 @@ sides, the difference would be theirs. They are of one family with times, tokens
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -49,8 +49,10 @@ class ScoreMeasure:
     found: MeanDifference | None
     obstacle: str | None
     """Why they cannot be compared; None when they can."""
+    again: tuple[Rejudged, ...] = ()
+    """Cases of the base that were judged again; none where both sides are the same runs."""
     next_command: str | None = None
-    """Has judges asked again about the base; None: they were, or both sides are the same runs."""
+    """Has judges asked again about a side; None: they were, or both sides are the same runs."""
 
     @property
     def p(self) -> float | None:
@@ -86,8 +88,8 @@ def score_measures(
             if base and candidate
         )
         obstacle = _obstacle(group, sides, pairs, is_any="judge" in allowed)
-        command = None if is_one else _command(group, profile, pairs, runs_dir)
-        yield ScoreMeasure(profile, pairs, score_t(pairs), obstacle, command)
+        found = ScoreMeasure(profile, pairs, score_t(pairs), obstacle)
+        yield found if is_one else _over_time(found, group, runs_dir)
 
 
 def score_difference(measure: ScoreMeasure, q: float | None, alpha: float) -> ScoreDifference:
@@ -101,14 +103,7 @@ def score_difference(measure: ScoreMeasure, q: float | None, alpha: float) -> Sc
         )
     )
     verdict = _verdict(measure, q, alpha)
-    drift = score_drift(
-        [
-            Rejudged(one.cluster, one.base.again, one.candidate)
-            for one in measure.pairs
-            if one.base.again
-        ],
-        alpha,
-    )
+    drift = score_drift(measure.again, alpha)
     is_open = verdict in {"regressed", "improved"} or (drift and drift.cause == "not_known")
     return ScoreDifference(
         evaluation_profile_id=measure.evaluation_profile_id,
@@ -133,17 +128,21 @@ def score_difference(measure: ScoreMeasure, q: float | None, alpha: float) -> Sc
     )
 
 
-def _command(
-    group: PairedGroup, profile: str, pairs: Sequence[ScoredPair], runs_dir: Path
-) -> str | None:
-    """Return what has judges asked at one time about both sides; None: they were."""
-    base_ms = max((pair.base.again.last_ms for pair in pairs if pair.base.again), default=None)
-    candidate_ms = max((pair.candidate.last_ms for pair in pairs), default=0)
-    is_base = base_ms is None or base_ms < candidate_ms - SAME_TIME_MS
-    if not is_base and base_ms is not None and base_ms <= candidate_ms + SAME_TIME_MS:
-        return None
-    side = group.base if is_base else group.candidate
-    return ask_again(side.runs[-1], profile, side.key.model_id, runs_dir)
+def _over_time(found: ScoreMeasure, group: PairedGroup, runs_dir: Path) -> ScoreMeasure:
+    """Return it with what judges were asked again, and what has both sides judged at one time."""
+    again = tuple(
+        Rejudged(pair.cluster, pair.base.again, pair.candidate)
+        for pair in found.pairs
+        if pair.base.again
+    )
+    base_ms = max((one.again.last_ms for one in again), default=None)
+    candidate_ms = max((pair.candidate.last_ms for pair in found.pairs), default=0)
+    command = None
+    if base_ms is None or abs(base_ms - candidate_ms) > SAME_TIME_MS:
+        is_base = base_ms is None or base_ms < candidate_ms
+        side = group.base if is_base else group.candidate
+        command = ask_again(side.runs[-1], found.evaluation_profile_id, side.key.model_id, runs_dir)
+    return replace(found, again=again, next_command=command)
 
 
 def _profiles(group: PairedGroup, place: int, scores: Scores) -> set[str]:

@@ -207,3 +207,20 @@ def test_a_second_look_at_another_time_than_the_candidate_is_no_evidence(nights,
     assert found["drift"]["verdict"] == "drifted"
     assert found["drift"]["cause"] == "not_known"
     assert found["next_command"].startswith(f"collect evaluate {side} --evaluation-profile kind")
+
+
+def test_two_models_of_one_run_have_no_drift_between_them(new_run):
+    run = new_run("both")
+    for number in range(N):
+        for model_id, score in (("low", 4), ("high", 8)):
+            trial = run.plan(f"c{number}", model_id=model_id)
+            run.result(trial, passed=None, objective_pass=None)
+            for _ in range(2):
+                run.judged(trial, score, evaluation_profile_id="kind", judge_hash=sha("kind"))
+    run.write()
+
+    done = call("compare", "both", "--model", "low", "--against", "high", "--runs", run.runs_dir,
+                "--json")  # fmt: skip
+
+    ((found,),) = (group["scores"] for group in json.loads(done.out)["groups"])
+    assert (found["verdict"], found["drift"], found["next_command"]) == ("improved", None, None)
