@@ -153,6 +153,13 @@ def finished(
     return themed(sized, LIGHT)
 
 
+def with_origin(chart: Any, origin: str) -> Any:
+    """Return a finished chart that says below its title where it is from."""
+    title = chart.title
+    words = alt.TitleParams(text=title.text, subtitle=[title.subtitle, origin])
+    return chart.properties(title=words)
+
+
 def themed(chart: Any, palette: Palette) -> Any:
     """Return a finished chart in the colours of a palette."""
     painted = chart.copy(deep=False)

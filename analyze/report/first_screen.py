@@ -74,6 +74,8 @@ class Standing:
     change: str
     beside: str
     """What else changed: times and costs."""
+    facts: str
+    """Median time, cost, and how many trials were not answered."""
 
 
 def standings(report: RunReport) -> list[Standing]:
@@ -82,7 +84,11 @@ def standings(report: RunReport) -> list[Standing]:
     has_baseline = bool(report.baseline)
     return [
         _standing(
-            answer, before.get(answer.model_id), beside.get(answer.model_id, ""), has_baseline
+            answer,
+            before.get(answer.model_id),
+            beside.get(answer.model_id, ""),
+            _facts(_summary_of(answer, report)),
+            has_baseline=has_baseline,
         )
         for answer in report.answer[:MAX_MODELS]
     ]
@@ -98,7 +104,7 @@ def _base_rates(report: RunReport) -> dict[str, float]:
 
 
 def _standing(
-    answer: ModelAnswer, before: float | None, beside: str, has_baseline: bool
+    answer: ModelAnswer, before: float | None, beside: str, facts: str, *, has_baseline: bool
 ) -> Standing:
     low, high = answer.low, answer.high
     is_known = low is not None and high is not None
@@ -118,7 +124,22 @@ def _standing(
         look=answer.change or "",
         change=change_sentence(answer) if has_baseline else "",
         beside=beside,
+        facts=facts,
     )
+
+
+def _facts(model: GroupSummary | None) -> str:
+    """Return what else there is to know of a model; what is not known is left out."""
+    if model is None:
+        return ""
+    parts = []
+    if model.latency_ms.p50 is not None:
+        parts.append(f"p50 {_median(model)} ms")
+    if model.cost_usd is not None:
+        parts.append(f"{_cost(model)} USD")
+    if n_failed := model.n_total - model.n_success:
+        parts.append(f"{whole(n_failed)} of {counted(model.n_total, 'trial')} not answered")
+    return " · ".join(parts)
 
 
 def _strict(answer: ModelAnswer) -> str:

@@ -28,7 +28,7 @@ from tests.support.compared_runs import Runs
 from tests.support.nights import Nights
 from tests.support.run_rows import sha
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 N_NIGHTS = 8
 N_OLD = 4

@@ -605,3 +605,9 @@ def test_what_cannot_be_drawn_is_one_sentence(runs, tmp_path, monkeypatch):
     (tmp_path / "link.svg").symlink_to("there.svg")
     assert call("chart", "tiers", "-o", "link.svg", "--force", "--runs", runs).code == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.svg", "there.svg"]
+
+
+def test_a_picture_says_which_run_it_is_of(draw):
+    origin = re.compile(r"nightly · night_10_setting · 20\d\d-\d\d-\d\d \d\d:\d\d UTC")
+
+    assert [one for one in said(draw("leaderboard")) if origin.fullmatch(one)]

@@ -47,7 +47,7 @@ SHOWN_ID = re.compile(r"(?<![(\w])zz_(alpha|one|two|odd|evil)\b")
 """An id that is not in brackets behind a name."""
 
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 
 @pytest.fixture(scope="module")

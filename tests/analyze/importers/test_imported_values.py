@@ -14,7 +14,7 @@ from tests.analyze.importers.test_imports_sf_bench import given, instance, repor
 from tests.support.analyze_cli import call
 from tests.support.pae_tree import MODELS, RUN_ID, full_tree
 
-pytestmark = pytest.mark.usefixtures("warm_engines", "built_once")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines", "built_once")]
 
 LIMITS = {"mistral:7b": 30_030, "phi:latest": 30_030, "qwen3:4b": 120_100}
 

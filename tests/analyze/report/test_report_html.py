@@ -299,6 +299,30 @@ def test_bars_of_the_first_screen_stand_where_rates_and_intervals_are(report):
         assert float(one.width) == pytest.approx(100 * (answer.high - answer.low), abs=0.06)
 
 
+def test_the_first_screen_has_the_median_the_cost_and_what_was_not_answered(report):
+    first, *others = report.summary.models
+    slow = first.model_copy(
+        update={
+            "latency_ms": first.latency_ms.model_copy(update={"p50": 1234.0}),
+            "cost_usd": 0.5, "n_cost_known": 40, "n_total": 40, "n_success": 37,
+        }
+    )  # fmt: skip
+    bare = first.model_copy(
+        update={
+            "latency_ms": first.latency_ms.model_copy(update={"p50": None}),
+            "cost_usd": None, "n_total": 40, "n_success": 40,
+        }
+    )  # fmt: skip
+
+    def facts_with(model):
+        summary = report.summary.model_copy(update={"models": (model, *others)})
+        shown = standings(report.model_copy(update={"summary": summary}))
+        return next(one.facts for one in shown if one.name == first.model_id)
+
+    assert facts_with(slow) == "p50 1234 ms · 0.500 USD · 3 of 40 trials not answered"
+    assert facts_with(bare) == ""
+
+
 def test_a_baseline_that_cannot_be_compared_has_no_place_beside_the_rate(report):
     first, *others = report.comparison.groups
     assert first.difference is not None
@@ -383,7 +407,7 @@ def test_a_library_that_would_end_its_element_is_refused(text):
 def test_a_page_of_a_usual_run_is_small(report):
     transcripts = report.transcripts.model_copy(update={"shown": ()})
     without = report.model_copy(update={"transcripts": transcripts, "steps": None, "judged": None})
-    assert len(render_html(without, {}).encode()) < 120_000
+    assert len(render_html(without, {}).encode()) < 122_000
 
 
 def test_a_page_of_many_models_with_long_names_is_bounded():

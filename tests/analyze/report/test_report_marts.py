@@ -28,7 +28,7 @@ from tests.support.compared_runs import Runs
 from tests.support.paths import SAMPLES
 from tests.support.report_context import context_of, open_context
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 NIGHTS = sorted(path.name for path in SAMPLES.glob("night_*"))
 DAY_MS = 86_400_000

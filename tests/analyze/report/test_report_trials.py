@@ -33,7 +33,7 @@ from tests.support.cpu_time import loops
 from tests.support.report_context import open_context
 from tests.support.run_rows import sha, trace
 
-pytestmark = pytest.mark.usefixtures("warm_engines")
+pytestmark = [pytest.mark.peers, pytest.mark.usefixtures("warm_engines")]
 
 HOSTILE = "<script>\x00\x1b[31m\u202eevil\u2066 {{7*7}} \U0001f600"
 PLENTY = 10**6

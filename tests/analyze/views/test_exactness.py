@@ -32,6 +32,8 @@ from schemas.lake.rows.tables import TABLES, RunRow
 from tests.support.made_history import MadeHistory
 from tests.support.open_lake import open_lake
 
+pytestmark = pytest.mark.peers
+
 SOURCES = [
     path
     for package in ("analyze", "schemas")

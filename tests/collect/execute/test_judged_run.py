@@ -10,6 +10,8 @@ from tests.support.judge_endpoint import JudgedModel, is_question, judgement
 from tests.support.judged_run import RUBRIC, SUITE, Judged
 from tests.support.kept_run import Kept, begin, collect, collect_log, wait_for
 
+pytestmark = pytest.mark.peers
+
 PROFILE = ("--evaluation-profile", "strict")
 
 

@@ -8,6 +8,8 @@ from tests.support.judge_endpoint import judgement
 from tests.support.judged_run import SUITE, Judged
 from tests.support.kept_run import Kept, collect_log
 
+pytestmark = pytest.mark.peers
+
 
 def prefers(choose):
     """Return a judge that is shown two answers; `choose` takes both and returns its choice."""
