@@ -79,6 +79,9 @@ def judges_report(
         found = read_labels(labels, run_ids, planned_trials(session, run_ids))
         if model is not None:
             found = found.of(planned_trials(session, run_ids, model))
+            if not found.by_trial:
+                what = f"holds no label of `{model}`"
+                raise ConfigError([Problem(labels, what, key="--model")])
     finals = read_opinions(session, run_ids, profile, model=model, of="profile") if found else []
     return JudgesReport(
         run_ids=tuple(run_ids),

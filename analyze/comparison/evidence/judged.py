@@ -35,6 +35,17 @@ group by all
 """Newest scores of trials made in the runs; answers that were taken over are no new draw."""
 
 
+ANY_TWICE = """
+select 1
+from stg_judge_iterations
+where failure is null and {runs}
+group by run_id, result_no, evaluation_profile_id, judge_run_id, iteration, question_hash
+having count(*) > 1
+limit 1
+"""
+"""Whether any judge was asked the same twice: seldom so, and quick to say."""
+
+
 class AskedAgain(NamedTuple):
     """First and newest scores of answers about which judges were asked the same at two times."""
 
@@ -124,5 +135,7 @@ def read_scores(session: Session, run_ids: Sequence[str]) -> Scores:
 
 
 def _asked_again(session: Session, run_ids: Sequence[str]) -> list[tuple[Any, ...]]:
+    if not session.rows(ANY_TWICE.format(runs=of_runs(run_ids)), run_ids):
+        return []
     sql = read_sql("comparison/evidence/asked_again.sql").format(runs=of_runs(run_ids))
     return session.rows(sql, [*run_ids] * sql.count("run_id between"))

@@ -239,6 +239,9 @@ def test_one_model_of_several_is_calibrated_by_its_own_labels(new_run, labels):
     assert accuracy() == (0.5, 16, 0, both)
     assert accuracy("--model", "good") == (1, 8, 0, both[:1])
     assert accuracy("--model", "odd") == (0, 8, 0, both[1:])
+    done = asked(run, labels(["c0,good,pass"]), "--model", "odd")
+    assert done.code == 2
+    assert "labels.csv: `--model`: holds no label of `odd`" in done.err
     done = asked(run, path, "--model", "god")
     assert done.code == 2
     assert "did you mean `good`?" in done.err
