@@ -380,7 +380,7 @@ def test_a_chart_of_a_package_is_drawn(analyze, tmp_path):
     (tmp_path / "one.tally").write_text("a pass\nb fail\nc pass\n")
     assert analyze("import", "tally", "one.tally").code == 0
 
-    assert " failures or tally." in " ".join(analyze("chart", "--help").out.split())
+    assert " judges or tally." in " ".join(analyze("chart", "--help").out.split())
     done = analyze("chart", "tally", "-o", "tally.svg")
     assert (done.code, done.out) == (0, "tally.svg\n"), done.err
     assert ">Tally of one<" in (tmp_path / "tally.svg").read_text()
