@@ -154,10 +154,20 @@ def finished(
 
 
 def with_origin(chart: Any, origin: str) -> Any:
-    """Return a finished chart that says below its title where it is from."""
+    """Return a chart that says below its title where it is from, whoever drew it.
+
+    One of a package may have no title, or a plain text, or lines of its own below it.
+    """
     title = chart.title
-    words = alt.TitleParams(text=title.text, subtitle=[title.subtitle, origin])
-    return chart.properties(title=words)
+    if title is alt.Undefined:
+        return chart.properties(title=origin)
+    if isinstance(title, str | list):
+        title = alt.TitleParams(text=title)
+    below = title.subtitle
+    lines = [] if below is alt.Undefined else below if isinstance(below, list) else [below]
+    own = title.copy(deep=False)
+    own.subtitle = [*lines, origin]
+    return chart.properties(title=own)
 
 
 def themed(chart: Any, palette: Palette) -> Any:

@@ -22,7 +22,7 @@ from analyze.charts.frontier import frontier
 from analyze.charts.history import history
 from analyze.charts.judges import judges
 from analyze.charts.leaderboard import leaderboard
-from analyze.charts.theme import DARK, LIGHT, config_of
+from analyze.charts.theme import DARK, LIGHT, config_of, with_origin
 from analyze.commands.chart import Name
 from schemas.config.project import Thresholds
 from schemas.output.comparison import ThresholdsUsed
@@ -611,3 +611,23 @@ def test_a_picture_says_which_run_it_is_of(draw):
     origin = re.compile(r"nightly · night_10_setting · 20\d\d-\d\d-\d\d \d\d:\d\d UTC")
 
     assert [one for one in said(draw("leaderboard")) if origin.fullmatch(one)]
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        (None, ["from"]),
+        ("Plain", ["Plain", "from"]),
+        (["Two", "lines"], ["Two", "lines", "from"]),
+        (alt.TitleParams(text="T", subtitle="below"), ["T", "below", "from"]),
+        (alt.TitleParams(text="T", subtitle=["a", "b"]), ["T", "a", "b", "from"]),
+    ],
+)
+def test_a_chart_of_a_package_keeps_its_own_title_above_the_origin(title, words):
+    bars = alt.Chart(pl.DataFrame({"x": [1]})).mark_bar().encode(x="x:Q")
+    if title is not None:
+        bars = bars.properties(title=title)
+
+    texts = said(svg_of(with_origin(bars, "from")))
+
+    assert [text for text in texts if text in {*words}] == words
