@@ -44,6 +44,7 @@ def label_next(
     from analyze.judges.calibration import planned_trials
     from analyze.judges.labels import read_labels
     from analyze.judges.opinions import read_opinions
+    from analyze.judges.report import not_judged
     from analyze.judges.sheet import next_trials, sheet_rows, sheet_text
     from analyze.query.run_ref import model_for, resolve_run, runs_dir_of
     from analyze.query.session import open_session
@@ -55,6 +56,8 @@ def label_next(
         run_ids = list(dict.fromkeys(resolve_run(session, one) for one in named))
         wanted = model_for(session, model)
         judged = read_opinions(session, run_ids, evaluation_profile, model=wanted, of="profile")
+        if not judged and wanted is not None:
+            raise not_judged(session, run_ids, wanted)
         if not judged:
             message = (
                 f"no trial of {', '.join(run_ids)} has a score of such a judge; to ask one: "

@@ -70,7 +70,11 @@ def score_drift(cases: Sequence[Rejudged], alpha: float) -> ScoreDrift | None:
     last_ms = max(case.again.last_ms for case in cases)
     candidate_ms = max(case.candidate.last_ms for case in cases)
     verdict = drift_verdict(moved, n_trials, alpha)
-    cause = likelier_cause(drift, change, rounding=hidden, alpha=alpha)
+    cause = None
+    if verdict != "too_few":
+        cause = likelier_cause(drift, change, rounding=hidden, alpha=alpha)
+    if cause is not None and abs(last_ms - candidate_ms) > SAME_TIME_MS:
+        cause = "not_known"
     return ScoreDrift(
         n_trials=n_trials,
         n_cases=len(cases),
@@ -85,11 +89,7 @@ def score_drift(cases: Sequence[Rejudged], alpha: float) -> ScoreDrift | None:
         candidate_difference=None if model is None else model.mean,
         candidate_low=None if model is None else model.low,
         candidate_high=None if model is None else model.high,
-        cause=None
-        if verdict == "too_few" or cause is None
-        else cause
-        if abs(last_ms - candidate_ms) <= SAME_TIME_MS
-        else "not_known",
+        cause=cause,
     )
 
 

@@ -195,17 +195,7 @@ def decide(session: Session, question: Question, today: date) -> Decision:
     )
     result = judge(first.comparison, question.rules, first.confirmation, others)
     result = with_open_shifts(result, [one.shift for one in opened.shifts], opened.unused)
-    result = with_calibrations(
-        result,
-        list(
-            judge_calibrations(
-                session,
-                candidate.run_ids,
-                question.labels,
-                question.limits.thresholds.min_calibration,
-            )
-        ),
-    )
+    result = _calibrated(session, question, candidate, result)
     return Decision(with_quarantine(result, quarantine), candidate)
 
 
@@ -232,7 +222,16 @@ def _first_night(session: Session, question: Question, why: NoEarlierRun) -> Dec
     ]
     alone = comparison.model_copy(update={"unmatched": ()})  # each of its lines says so
     result = judge(alone, question.rules).model_copy(update={"lines": tuple(lines)})
-    return Decision(result, candidate)
+    return Decision(_calibrated(session, question, candidate, result), candidate)
+
+
+def _calibrated(
+    session: Session, question: Question, candidate: ChosenSide, result: GateResult
+) -> GateResult:
+    """Return a result beside what people say of the judges that have a say in it."""
+    least = question.limits.thresholds.min_calibration
+    found = judge_calibrations(session, candidate.run_ids, question.labels, least)
+    return with_calibrations(result, list(found))
 
 
 def _alone(session: Session, text: str, model: str | None) -> ChosenSide:

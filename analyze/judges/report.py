@@ -70,7 +70,7 @@ def judges_report(
     opinions = read_opinions(session, run_ids, profile, model=model)
     pairs = read_pairs(session, run_ids, profile, model)
     if model is not None and not opinions and not pairs:
-        raise _of_no_judge(session, run_ids, model)
+        raise not_judged(session, run_ids, model)
     aggregates = read_opinions(session, run_ids, profile, model=model, of="judge_run")
     scored = scores_of(aggregates)
     ordered = list(ranks(scored))
@@ -109,9 +109,13 @@ order by evaluation_profile_id
 """
 
 
-def _of_no_judge(session: Session, run_ids: Sequence[str], model: str) -> ConfigError:
+def not_judged(session: Session, run_ids: Sequence[str], model: str) -> ConfigError:
+    """Return the error that no judge has said anything about a model; names those that were."""
     judged = sorted({one.trial.model_id for one in read_opinions(session, run_ids)})
-    message = f"no judge has said anything about {', '.join(run_ids)} and this model"
+    message = (
+        f"no judge has said anything about {', '.join(run_ids)} and this model (collect evaluate "
+        "RUN --evaluation-profile ID asks one)"
+    )
     return ConfigError(
         [
             Problem(

@@ -157,3 +157,15 @@ def test_a_metric_without_verdicts_is_not_refused(runs):
 
     (line,) = json.loads(done.out)["lines"]
     assert "min_calibration" not in line["why"]
+
+
+def test_a_first_night_reads_the_labels_as_well(project, night, tmp_path):
+    runs = night("only", 0).runs_dir
+
+    missing = call("gate", "--runs", runs, *ASKED, "--labels", tmp_path / "none.csv")
+    found = json.loads(call("gate", "--runs", runs, *ASKED, "--json").out)
+
+    assert missing.code == 2
+    assert "none.csv: cannot be read" in missing.err
+    assert found["outcome"] == "cannot_judge"
+    assert "no labels were given" in found["lines"][0]["why"]
