@@ -15,7 +15,7 @@ from schemas.output.report import RunReport
 
 PARTS = {
     "cases": ("case_sd", theme.COLOURS[0]),
-    "trials of a case": ("agent_sd", theme.COLOURS[5]),
+    "trials of a case": ("agent_sd", theme.COLOURS[2]),
     "the judge itself": ("judge_sd", theme.COLOURS[1]),
 }
 """What scores vary by, and the column that says how much."""
