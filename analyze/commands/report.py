@@ -57,8 +57,11 @@ def report(
         Form | None, typer.Option("--format", help="Default: by the name of FILE, else html.")
     ] = None,
     transcripts: Annotated[
-        int, typer.Option(min=0, metavar="KB", help="Text of transcripts that is shown, at most.")
-    ] = 100,
+        int,
+        typer.Option(
+            min=0, metavar="KB", help="Of the page for transcripts, at most; 0 leaves them out."
+        ),
+    ] = 2150,
     force: Annotated[
         bool, typer.Option("--force", help="Replace FILE although it is no report of ours.")
     ] = False,
@@ -113,7 +116,7 @@ def report(
                 run_id,
                 baseline=baseline,
                 limits=limits_in_force(Path.cwd()),
-                transcript_bytes=transcripts * KB,
+                transcript_bytes=0 if wanted == "md" else transcripts * KB,
                 known=entries,
                 progress=progress,
                 names=names,

@@ -20,7 +20,7 @@ from analyze.regressions.open_shifts import find_open_shifts
 from analyze.regressions.series import Histories
 from analyze.report.caveats import doubts_of
 from analyze.report.sections import SECTIONS, ReportContext, read_context
-from analyze.report.sections.answer import reported_run
+from analyze.report.sections.answer import by_result, reported_run
 from analyze.report.sections.flips import flips_of
 from analyze.report.sections.glossary import terms_of
 from analyze.summary.summarize import thresholds_of
@@ -40,8 +40,8 @@ READ = {name: read for name in SECTIONS if (read := SECTIONS[name].read) is not 
 WITHOUT = "none"
 """Said instead of a baseline: compare with nothing."""
 
-MAX_TRANSCRIPT_BYTES = 100 * 1024
-"""Of text of transcripts, unless somebody says otherwise."""
+MAX_TRANSCRIPT_BYTES = 2150 * 1024
+"""Of a page for transcripts, unless somebody says otherwise."""
 
 
 def build_report(
@@ -62,7 +62,7 @@ def build_report(
         run_id: the run; it is known to be there.
         baseline: what `compare` takes as its base, or `none`; None: the run of the suite before.
         limits: thresholds in force, and where they are from.
-        transcript_bytes: of text of transcripts, as UTF-8.
+        transcript_bytes: of transcripts, as a page embeds them.
         known: shifts that are acknowledged are not told as news.
         progress: is told how far the search for level shifts is.
         names: of models, for sentences; fields hold ids, `with_names` puts names there.
@@ -73,6 +73,8 @@ def build_report(
         ViewError: the lake cannot be read.
     """
     context = read_context(session, run_id, limits, names)
+    ordered = by_result(context.summary, limits.thresholds.min_coverage)
+    context = replace(context, summary=ordered)
     base_ids, comparison = _read_baseline(session, context.run, baseline, limits, known)
     context = replace(context, baseline=base_ids, comparison=comparison)
     histories = Histories(session, METRICS, progress=progress)

@@ -25,20 +25,31 @@ from schemas.output.report import ModelAnswer, ReportedRun, RunReport
 MAX_NAMED_MODELS = 3
 """Models in a headline; below it they are all there."""
 
+LOUD: tuple[Verdict, ...] = ("regressed", "improved")
+"""Verdicts that a headline begins with."""
+
 LACKS = "the baseline lacks it"
 
 
 def headline_of(report: RunReport) -> str:
-    """Return one sentence that answers: which models, how good, what changed, how sure."""
-    parts = [_standing(report.answer)]
+    """Return one sentence that answers: what changed, which models, how good, how sure."""
+    standing = _standing(report.answer)
     if report.baseline and report.answer:
-        changes = ", ".join(_changes(report.answer))
-        parts.append(f"against {runs_named(report.baseline)}: {changes}")
+        base = runs_named(report.baseline)
+        news = ", ".join(_changes(report.answer, LOUD))
+        others = ", ".join(_changes(report.answer, [one for one in ORDER if one not in LOUD]))
+        if absent := [answer.model_id for answer in report.answer if answer.change is None]:
+            others = ", ".join(filter(None, [others, f"{_some(absent)} not in it"]))
+        parts = [f"{news} since {base}", standing, others] if news else [standing, others]
+        if not news:
+            parts[-1] = f"against {base}: {others}"
+    else:
+        parts = [standing]
     if report.open_shifts:
         parts.append(f"with {counted(len(report.open_shifts), 'open shift')}")
     if n_serious := sum(doubt.is_serious for doubt in report.doubts):
         parts.append(f"with {counted(n_serious, 'serious doubt')}")
-    return "; ".join(parts) + "."
+    return "; ".join(filter(None, parts)) + "."
 
 
 def change_sentence(answer: ModelAnswer) -> str:
@@ -176,20 +187,18 @@ def _intervals(best: Sequence[ModelAnswer]) -> str:
     return f" (95 % intervals within {percent(min(lows))} to {percent(max(highs))})"
 
 
-def _changes(answers: Sequence[ModelAnswer]) -> Iterator[str]:
-    """Yield what changed, what needs a look first."""
-    for verdict in ORDER:
+def _changes(answers: Sequence[ModelAnswer], verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield what changed of some verdicts, what needs a look first."""
+    for verdict in verdicts:
         of_it = [answer for answer in answers if answer.change == verdict]
         if not of_it:
             continue
-        if verdict in {"regressed", "improved"}:
+        if verdict in LOUD:
             of_it.sort(key=lambda answer: -abs(answer.difference or 0))
             told = [f"{answer.model_id} {_changed_by(verdict, answer)}" for answer in of_it]
             yield _some(told)
         else:
             yield f"{_some([answer.model_id for answer in of_it])} {WORDS[verdict]}"
-    if absent := [answer.model_id for answer in answers if answer.change is None]:
-        yield f"{_some(absent)} not in it"
 
 
 def _is_borderline(answer: ModelAnswer) -> bool:
@@ -203,7 +212,7 @@ def _is_borderline(answer: ModelAnswer) -> bool:
 def _changed_by(verdict: Verdict, answer: ModelAnswer) -> str:
     if answer.difference is None:
         return WORDS[verdict]
-    if verdict in {"regressed", "improved"}:
+    if verdict in LOUD:
         return f"{WORDS[verdict]} by {points(answer.difference)} points"
     return f"{WORDS[verdict]}: {signed_points(answer.difference)} points"
 

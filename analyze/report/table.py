@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
-from schemas.output.report import ModelAnswer, ModelProvenance, Transcript
+from schemas.output.report import ModelAnswer, ModelProvenance
+from schemas.output.report_trials import Transcript
 from schemas.output.summary import GroupSummary
 from schemas.run.model_names import hidden_id, id_of
 
@@ -44,9 +45,6 @@ class Mark:
     element: str
     """Name of the element that tells how they went."""
     text: str
-    href: str = ""
-    label: str = ""
-    """Of a link, for those who do not see it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,19 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from schemas.base import Count, EpochMillis, Millis, Positive, Rate, Record, UsdSum
+from schemas.base import Count, EpochMillis, Interval, Millis, Positive, Rate, Record, UsdSum
 from schemas.config.project import Thresholds
 from schemas.failures import Cause
 from schemas.output.comparison import Comparison, Difference, ThresholdsUsed, Verdict
 from schemas.output.regressions import OpenShift, Regressions
 from schemas.output.report_judged import JudgedParts
 from schemas.output.report_steps import StepParts
+from schemas.output.report_trials import Flip, Transcripts
 from schemas.output.summary import RunSummary, WallClock
 from schemas.run.inventory import Host
 
-REPORT_VERSION = 2
-"""Of the document: 2 has the shifts that stand."""
+REPORT_VERSION = 3
+"""Of the document: 2 has the shifts that stand, 3 every trial that can be read in the page."""
 
 TrialMark = Literal["passed", "failed", "no_verdict", "missing"]
 
@@ -132,82 +133,6 @@ class Doubt(Record):
     command: str | None = Field(description="That shows more of it, or mends it.")
 
 
-class DiffPart(Record):
-    """A stretch of two answers that are held side by side."""
-
-    kind: Literal["same", "base", "candidate"] = Field(
-        description="`base`: only the base said it; `candidate`: only the candidate did."
-    )
-    text: str
-
-
-class Flip(Record):
-    """A case whose majority of verdicts changed, with an answer of each side."""
-
-    suite_id: str
-    case_id: str
-    model_id: str = Field(description="Of the base.")
-    candidate_model_id: str
-    flip: Literal["broke", "fixed"]
-    base_passed: Count
-    base_scored: Positive
-    candidate_passed: Count
-    candidate_scored: Positive
-    base_run_id: str
-    base_repetition: Positive = Field(description="The first trial that went as most did.")
-    base_answer: str = Field(description="Its raw output, or its beginning.")
-    candidate_run_id: str
-    candidate_repetition: Positive
-    candidate_answer: str
-    is_cut: bool = Field(description="At least one answer is longer than what is here.")
-    diff: tuple[DiffPart, ...] = Field(description="Both answers in reading order.")
-    commands: tuple[str, ...] = Field(description="That show the answers of both sides.")
-
-
-class TranscriptPart(Record):
-    """One turn of a transcript."""
-
-    kind: Literal["message", "tool_call", "tool_result", "runner", "final_output"]
-    name: str = Field(description="Role of a message, name of a tool, or what the runner did.")
-    text: str = Field(description="Its content, or the beginning and the end of it.")
-    is_error: bool
-    after_ms: int | None = Field(description="Since the first turn, in ms.")
-    n_left_out: Count = Field(description="Characters in the middle that are not here.")
-
-
-class Transcript(Record):
-    """One trial as it went."""
-
-    run_id: str
-    model_id: str
-    case_id: str
-    repetition: Positive
-    why: Literal["flipped", "failed", "sampled"]
-    is_baseline: bool = Field(description="It is the baseline's, beside one of this run.")
-    verdict: str = Field(description="In words, such as `did not pass`.")
-    passed: bool | None
-    facts: tuple[tuple[str, str], ...] = Field(description="Name and value, as `show` has them.")
-    judged: tuple[str, ...] = Field(description="What was expected and what came, line by line.")
-    parts: tuple[TranscriptPart, ...]
-    n_parts_left_out: Count = Field(
-        description="Turns that are not here; a part named `left out here` stands in their place."
-    )
-    missing: str | None = Field(
-        description="Why there is no trace, or its beginning alone; the answer is the last part."
-    )
-    command: str = Field(description="That shows all of it.")
-
-
-class Transcripts(Record):
-    """Trials that can be read in the report itself."""
-
-    shown: tuple[Transcript, ...] = Field(description="Flipped ones first, then failed, sampled.")
-    n_not_passed: Count = Field(description="Trials of this run that failed or did not pass.")
-    n_left_out: Count = Field(description="Of the trials that flipped or did not pass.")
-    budget_bytes: Count = Field(description="Of text that may be shown, as UTF-8.")
-    command: str = Field(description="That lists the trials of the run.")
-
-
 class MatrixCell(Record):
     """One case with one model: every repetition, in their order."""
 
@@ -280,6 +205,17 @@ class FrontierPoint(Record):
     is_on_time_frontier: bool | None = Field(description="The same of time instead of cost.")
 
 
+class TagRate(Record):
+    """The cases of one tag with one model; a case counts for each of its tags."""
+
+    tag: str
+    model_id: str
+    n_cases: Count = Field(description="With a verdict.")
+    n_scored: Count = Field(description="Trials with a verdict.")
+    passed_rate: Rate | None = Field(description="Null: no trial has a verdict.")
+    passed_ci95: Interval | None = Field(description="95 % interval of it, by cases.")
+
+
 class FailureCount(Record):
     """Trials of one model that were not answered, and ended in one way."""
 
@@ -335,7 +271,8 @@ class RunReport(Record):
     """One run beside its baseline and its history."""
 
     schema_version: Positive = Field(
-        default=REPORT_VERSION, description="2 since `open_shifts` names what stands."
+        default=REPORT_VERSION,
+        description="2 since `open_shifts` names what stands, 3 since all trials are there.",
     )
     generated_at: str | None = Field(description="The run's last ended_at_ms, as UTC ISO 8601.")
     benchlake_version: str = Field(description="That made this report.")
@@ -351,6 +288,9 @@ class RunReport(Record):
     summary: RunSummary
     thresholds: Thresholds = Field(
         description="In force when the run was made: its tiers go by them."
+    )
+    tags: tuple[TagRate, ...] = Field(
+        default=(), description="Tags that some cases have and others have not, by name."
     )
     judged: JudgedParts | None = Field(default=None, description="Null: no judge was asked.")
     matrix: Matrix

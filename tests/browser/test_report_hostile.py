@@ -5,7 +5,7 @@ import re
 import pytest
 
 from analyze.charts.drawing import config_of_report, specs_of
-from analyze.report.html.page import render_html, visible
+from analyze.report.html.page import SCRIPTS, render_html, visible
 from schemas.output.report import RunReport
 from tests.support.hostile_strings import MEGABYTE, STRINGS
 from tests.support.made_records import Maker
@@ -18,18 +18,28 @@ OUR_ELEMENTS = set(
         r"\w+",
         """
         a aside b bdi br button code dd del details div dl dt em figcaption figure footer
-        h1 h2 h3 h4 header i input ins kbd label li mark ol p pre section small span strong sub
+        h1 h2 h3 h4 header i input ins kbd label li mark noscript ol option p pre s section select
+        small span strong sub
         summary sup table tbody td th thead time tr u ul
         svg circle desc g line path rect text textPath title tspan
         """,
     )
 )
 
-OUR_LINKS = re.compile(r"#[A-Za-z0-9_-]+")
+OUR_LINKS = re.compile(r"#[A-Za-z0-9_-]+(&case=[A-Za-z0-9_.!~*'()%-]+)?")
 
 TEXTS = """() => Object.fromEntries(
   [...document.querySelectorAll("main section")].map((one) => [one.id, one.textContent])
 )"""
+
+EACH_CASE = """() => {
+  const select = document.querySelector("#answers select");
+  return [...select.options].map((option) => {
+    select.value = option.value;
+    select.dispatchEvent(new Event("change"));
+    return document.getElementById("answers").textContent;
+  }).join(" ");
+}"""
 
 ATTRIBUTES = """() => [...new Set([...document.querySelectorAll("*")].flatMap((one) =>
   [...one.attributes].map((attribute) => attribute.name)))]"""
@@ -83,7 +93,9 @@ def hostile(browser, html, tmp_path_factory):
     watched = Watched(browser, path)
     page = watched.open()
     draw_all(page)
-    page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    for _ in range(2):  # a trial has what it holds once it was opened
+        page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+        page.evaluate("new Promise((done) => setTimeout(done, 100))")
     yield watched
     watched.context.close()
 
@@ -118,8 +130,8 @@ def test_only_elements_and_attributes_of_ours_are_in_the_page(hostile):
         ".map((one) => one.localName))]"
     )
     assert set(names) - OUR_ELEMENTS == set()
-    assert page.locator("script:not([type])").count() == 5
-    assert page.locator("html, head, body, title, main, nav").count() == 6
+    assert page.locator("script:not([type])").count() == len(SCRIPTS) + 1
+    assert page.locator("html, head, body, head title, main, nav").count() == 6
     assert [one for one in page.evaluate(ATTRIBUTES) if one.startswith("on")] == []
     assert [one for one in page.evaluate(LINKS) if not OUR_LINKS.fullmatch(one)] == []
 
@@ -136,8 +148,8 @@ def test_each_string_is_shown_as_text_in_every_section(texts, string):
 def texts(hostile):
     """The text of each section."""
     found = {name: flat(text) for name, text in hostile.page.evaluate(TEXTS).items()}
-    assert len(found) == 15
-    return found
+    assert len(found) == 17
+    return found | {"cases": flat(hostile.page.evaluate(EACH_CASE))}
 
 
 def test_a_line_of_a_megabyte_is_there_and_the_page_stays_narrow(hostile, texts):
@@ -161,7 +173,7 @@ def test_no_character_that_acts_is_in_the_page(html):
 @pytest.mark.parametrize("words", ["<script>", "\\", "[object"])
 def test_a_search_for_a_hostile_text_marks_it_and_runs_nothing(hostile, words):
     page = hostile.page
-    count = page.locator("#transcripts .count")
+    count = page.locator("#trials .count")
     page.locator("#find-trials").fill(words)
     count.and_(page.locator(":not(:empty)")).wait_for()
     marked = page.locator("mark.hit").evaluate_all("all => all.map((one) => one.textContent)")

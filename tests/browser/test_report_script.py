@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.reported_run import LONG, MODELS, N_CASES, NEEDLE
+from tests.support.reported_run import LONG, MODELS, N_CASES, N_REPETITIONS, NEEDLE
 from tests.support.watched_page import Watched, draw_all, tip_over
 
 pytestmark = pytest.mark.peers
@@ -220,7 +220,7 @@ def test_a_link_to_a_section_shows_its_heading(shared):
 
 def test_every_link_into_the_page_has_its_target(page):
     lost = page.locator("a[href^='#']").evaluate_all(
-        "all => all.map((one) => one.getAttribute('href').slice(1))"
+        "all => all.map((one) => one.getAttribute('href').slice(1).split('&')[0])"
         ".filter((id) => !document.getElementById(id))"
     )
     assert lost == []
@@ -239,6 +239,69 @@ def test_a_link_to_a_trial_opens_it(shared):
     shared.was_quiet()
 
 
+def test_every_sign_of_the_matrix_is_a_link_with_words(page):
+    signs = page.locator("#t-matrix :is(b, i, u)")
+    links = page.locator("#t-matrix td a")
+    assert signs.count() == links.count() == len(MODELS) * N_CASES * N_REPETITIONS
+    labels = links.evaluate_all("all => all.map((one) => one.getAttribute('aria-label'))")
+    assert len(set(labels)) == len(labels)
+    assert labels[0].startswith("repetition 1 of case-")
+
+
+def test_a_case_shows_all_answers_side_by_side_and_has_an_address(page, shared):
+    page.locator("#t-matrix th[scope=row] a", has_text="case-03").click()
+    view = page.locator("#answers")
+    expect(view.locator("select")).to_have_value("case-03")
+    assert view.locator(".by-model h3 bdi").all_inner_texts() == best_first(page)
+    assert view.locator(".said").count() == len(MODELS) * N_REPETITIONS + baseline_trials(page)
+    view.get_by_role("button", name="Next").click()
+    case = view.locator("select").input_value()
+    assert case != "case-03"
+    assert page.evaluate("location.hash") == f"#cases&case={case}"
+    again = shared.open("#cases&case=case-07")
+    expect(again.locator("#answers select")).to_have_value("case-07")
+    again.locator("#answers .said a").first.click()
+    expect(again.locator("details.trial[open] > summary").first).to_be_in_viewport()
+
+
+def best_first(page):
+    return page.locator(".standings .who > bdi").all_inner_texts()
+
+
+def baseline_trials(page):
+    return page.locator("#answers .said a", has_text="baseline").count()
+
+
+def test_filters_choose_trials_count_them_and_are_in_the_address(page, shared):
+    count = page.locator("#trials .count")
+    n_trials = page.locator("details.trial").count()
+    page.locator("select[data-name=model]").select_option("cheap")
+    page.locator("select[data-name=verdict]").select_option("failed")
+    signs = page.locator("details.trial:not([hidden]) > summary")
+    texts = signs.all_inner_texts()
+    assert all("✗" in text and "cheap" in text for text in texts)
+    expect(count).to_have_text(f"{len(texts)} of {n_trials} trials")
+    assert page.evaluate("location.hash") == "#transcripts&model=cheap&verdict=failed"
+    again = shared.open("#transcripts&model=cheap&verdict=failed")
+    assert again.locator("details.trial:not([hidden])").count() == len(texts)
+
+
+def test_cases_that_one_model_passes_and_another_fails(page):
+    page.locator("select[data-name=passes]").select_option("steady")
+    page.locator("select[data-name=fails]").select_option("falling")
+    rows = page.locator("details.trial:not([hidden]) > summary").all_inner_texts()
+    assert rows
+    assert {row.split()[2] for row in rows} == {"steady", "falling"}
+    cells = {}
+    for row in rows:
+        sign, case, model = row.split()[:3]
+        if "in the baseline" not in row:
+            cells.setdefault((case, model), []).append(sign)
+    for (_, model), signs in cells.items():
+        most = signs.count("✓") > signs.count("✗")
+        assert most is (model == "steady")
+
+
 def test_the_matrix_leads_to_what_was_said(page):
     link = page.locator(f"#t-matrix a[href='#{TRIAL}']").first
     for _ in range(2):
@@ -251,20 +314,37 @@ def test_the_matrix_leads_to_what_was_said(page):
 
 def test_a_transcript_of_200_turns_is_whole_and_folded(page):
     trial = page.locator(f"#{TRIAL}")
+    page.locator(f"#t-matrix a[href='#{TRIAL}']").click()
     assert trial.locator(".part").count() > 190
     assert trial.locator(".part.is-error").count() == 2
-    assert trial.locator(".part-tool_result details[open]").count() == 0
-    assert trial.get_attribute("data-model") == LONG[0]
+    assert trial.locator(".part-tool_result[open]").count() == 0
+    assert LONG[0] in trial.locator("> summary").inner_text()
+    bar = trial.get_by_role("img")
+    assert "turns over" in bar.first.get_attribute("aria-label")
+
+
+def test_a_trial_leads_to_its_first_error_and_its_first_difference(page):
+    page.locator(f"#t-matrix a[href='#{TRIAL}']").click()
+    trial = page.locator(f"#{TRIAL}")
+    trial.get_by_role("button", name="First error").click()
+    expect(trial.locator(".is-error").first).to_be_focused()
+    expect(trial.locator(".is-error pre").first).to_be_in_viewport()
+    trial.get_by_role("button", name="First difference").click()
+    expect(trial.locator(".jumps [role=status]")).to_contain_text("turn ")
+    trial.get_by_role("button", name="Fold turns").click()
+    assert trial.locator(".part[open]").count() == 0
+    trial.get_by_role("button", name="Unfold turns").click()
+    assert trial.locator("details.part:not([open])").count() == 0
 
 
 def test_a_search_opens_the_trials_that_have_the_words_and_marks_them(page):
     trials = page.locator("details.trial")
-    before = page.locator("#transcripts").inner_html()
+    rows = page.locator("details.trial:not([hidden])").count()
     page.locator("#find-trials").fill(f"{NEEDLE.lower()}   119")
-    count = page.locator("#transcripts .count")
+    count = page.locator("#trials .count")
     expect(count).to_contain_text(f"1 of {trials.count()} trials")
     marks = page.locator("mark.hit")
-    assert set(marks.all_inner_texts()) == {f"{NEEDLE} 119"}
+    assert set(marks.all_text_contents()) == {f"{NEEDLE} 119"}
     assert marks.first.evaluate("one => one.checkVisibility()")
     assert page.locator("details.trial:not([hidden])").count() == 1
     page.locator("#find-trials").press("Enter")
@@ -273,12 +353,13 @@ def test_a_search_opens_the_trials_that_have_the_words_and_marks_them(page):
     expect(count).to_contain_text("0 of")
     page.locator("#find-trials").fill("")
     expect(count).to_have_text("")
-    assert page.locator("#transcripts").inner_html() == before
+    assert page.locator("details.trial:not([hidden])").count() == rows
+    assert page.locator("mark, details.trial[open]").count() == 0
 
 
 def test_a_link_to_a_trial_that_the_search_hid_shows_it(page):
     page.locator("#find-trials").fill("case-11")
-    expect(page.locator("#transcripts .count")).to_contain_text("hit")
+    expect(page.locator("#trials .count")).to_contain_text("hit")
     assert page.locator(f"#{TRIAL}").is_hidden()
     page.locator(f"#t-matrix a[href='#{TRIAL}']").first.click()
     expect(page.locator(f"#{TRIAL}")).to_be_visible()
@@ -286,23 +367,14 @@ def test_a_link_to_a_trial_that_the_search_hid_shows_it(page):
 
 def test_errors_are_walked_one_after_the_other_and_around(page):
     page.locator("#find-trials").fill(NEEDLE)
-    expect(page.locator("#transcripts .count")).to_contain_text("hit")
+    expect(page.locator("#trials .count")).to_contain_text("hit")
     button = page.get_by_role("button", name="Next error")
     errors = page.locator(f"#{TRIAL} .is-error")
     for place in (0, 1, 0):
         button.click()
-        expect(page.locator("#transcripts .count")).to_have_text(f"error {place + 1} of 2")
+        expect(page.locator("#trials .count")).to_have_text(f"error {place + 1} of 2")
         expect(errors.nth(place)).to_be_focused()
         expect(errors.nth(place).locator("pre")).to_be_in_viewport()
-
-
-def test_all_trials_unfold_and_fold(page):
-    button = page.get_by_role("button", name="Unfold all")
-    button.click()
-    assert page.locator("details.trial:not([open]), .part details:not([open])").count() == 0
-    assert button.get_attribute("aria-pressed") == "true"
-    button.click()
-    assert page.locator("details.trial[open], .part details[open]").count() == 0
 
 
 def test_the_keyboard_alone_reaches_and_does_everything(page):
@@ -328,11 +400,10 @@ def test_the_keyboard_alone_reaches_and_does_everything(page):
     assert mouse_only == []
 
 
-def test_without_script_everything_can_be_read(browser, report_file):
+def test_without_script_all_but_the_trials_can_be_read(browser, report_file):
     watched = Watched(browser, report_file, java_script_enabled=False)
     watched.page.goto(report_file.as_uri())
     assert watched.page.locator("#t-matrix tbody tr").count() == N_CASES
-    assert watched.page.locator("button, input").count() == 0
-    watched.page.locator(f"#{TRIAL} > summary").click()
-    expect(watched.page.locator(f"#{TRIAL} .part").first).to_be_visible()
+    assert watched.page.locator("button, input, select").count() == 0
+    expect(watched.page.locator("#transcripts .cmd")).to_be_visible()
     watched.context.close()

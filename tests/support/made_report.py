@@ -22,10 +22,8 @@ from schemas.output.comparison import (
 from schemas.output.judges import Agreement, JudgeDrift, MeanWithLimits, VarianceSplit
 from schemas.output.regressions import CellShift, Regressions, Series, SeriesSkipped, Shift
 from schemas.output.report import (
-    DiffPart,
     Doubt,
     FailureCount,
-    Flip,
     FrontierPoint,
     HistoryPoint,
     LatencyBin,
@@ -36,14 +34,13 @@ from schemas.output.report import (
     Provenance,
     ReportedRun,
     RunReport,
+    TagRate,
     Term,
-    Transcript,
-    TranscriptPart,
-    Transcripts,
     TrialMark,
 )
 from schemas.output.report_judged import JudgeAnswers, JudgedParts, JudgedScore, ModelPreference
 from schemas.output.report_steps import LoopCount, StepParts, StopCount, TimeSplit, ToolCount
+from schemas.output.report_trials import DiffPart, Flip, Transcript, TranscriptPart, Transcripts
 from schemas.output.summary import (
     GroupSummary,
     Percentiles,
@@ -118,6 +115,7 @@ class _Maker:
             latency=self.latency(),
             frontier=tuple(self.frontier(model) for model in size.models),
             failures=self.failures(),
+            tags=self.tags(),
             judged=self.judged(),
             steps=self.steps(),
             transcripts=self.transcripts(),
@@ -639,6 +637,17 @@ class _Maker:
             for kind, cause, n in FAILED
         )
 
+    def tags(self) -> tuple[TagRate, ...]:
+        interval = Interval(low=0.3, high=0.7, estimate=0.5, n_cases=9, n_trials=45, n_eff=20.0)
+        return tuple(
+            TagRate(
+                tag=tag, model_id=model, n_cases=9, n_scored=45, passed_rate=self.rates[model],
+                passed_ci95=interval,
+            )
+            for tag in ("arithmetic", "reading")
+            for model in self.size.models
+        )  # fmt: skip
+
     def judged(self) -> JudgedParts | None:
         if not self.size.models:
             return None
@@ -821,14 +830,15 @@ class _Maker:
             shown.append(self.transcript(n, case, model))
         return Transcripts(
             shown=tuple(shown),
+            n_trials=self.n_trials * len(self.size.models),
             n_not_passed=120 if self.size.models else 0,
-            n_left_out=112 if self.size.models else 0,
+            n_left_out=max(self.n_trials * len(self.size.models) - len(shown), 0),
             budget_bytes=100_000,
             command=f"analyze show {RUN_ID} --failed",
         )
 
     def transcript(self, n: int, case: str, model: str) -> Transcript:
-        why = ("flipped", "failed", "sampled")[min(n // 3, 2)]
+        why = ("flipped", "failed", "other")[min(n // 3, 2)]
         parts = [
             TranscriptPart(
                 kind="message",

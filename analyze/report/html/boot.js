@@ -36,7 +36,8 @@
         throw new Error("the page holds no data of it");
       }
       const options = { ...OPTIONS, config: charts.config };
-      await window.vegaEmbed(figure.querySelector(".plot"), spec, options);
+      const embed = await window.benchlake.charts();
+      await embed(figure.querySelector(".plot"), spec, options);
       figure.dataset.state = "drawn";
     } catch (error) {
       failed(figure, error);
@@ -67,7 +68,7 @@
     drawAll();
   }
 
-  document.addEventListener("DOMContentLoaded", () => {
-    document.documentElement.dataset.ready = "1";
-  });
+  window.benchlake.unpacked.catch(() => null).then(() => setTimeout(() => {
+    document.documentElement.dataset.ready = "1"; // after what waited for the same
+  }));
 })();

@@ -12,6 +12,7 @@
   }
 
   function reveal(hash) {
+    window.benchlake.open?.(hash.slice(1).split("&")[0]);
     const target = targetOf(hash);
     if (!target) {
       return;
@@ -31,6 +32,7 @@
   window.addEventListener("hashchange", () => reveal(location.hash));
   // Not before the browser has gone to the target itself: it takes the focus away.
   window.addEventListener("load", () => reveal(location.hash));
+  window.addEventListener("trials", () => location.hash.startsWith("#trial-") && reveal(location.hash));
   // The browser tells no change of a hash that is there already, so that click is heard itself.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");

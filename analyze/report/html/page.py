@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import groupby
 from typing import cast
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -23,14 +23,26 @@ from markupsafe import Markup
 from analyze.render.numbers import duration, moment, whole
 from analyze.render.text import safe
 from analyze.report.html.chart_bundle import fetched_bundle
+from analyze.report.packed import PackedTrials
 from analyze.report.sections import SECTIONS
 from analyze.report.sentences import headline_of
-from analyze.report.table import Mark, Table, explained
+from analyze.report.table import Table, anchors_of, explained
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.run.model_names import id_of
 
-SCRIPTS = ("tables.js", "links.js", "trials.js", "boot.js")
+SCRIPTS = (
+    *(
+        "unpack.js",
+        "tables.js",
+        "links.js",
+        "transcript.js",
+        "trials.js",
+        "cases.js",
+        "matrix.js",
+        "boot.js",
+    ),
+)
 """In the order in which they stand in the page, each an element with a hash of its own."""
 
 STYLE = "style.css"
@@ -148,11 +160,11 @@ def render_html(
         bundle: gives the library of the charts; not asked without a chart.
 
     Raises:
-        AnalyzeError: the library of the charts cannot stand in a page.
+        AnalyzeError: the library of the charts cannot be had.
     """
     specs = cast("Mapping[str, object]", charts.get("specs") or {})
-    fetched = [bundle()] if specs else []
-    scripts = [*fetched, *map(read_asset, SCRIPTS)]
+    library = bundle() if specs else ""
+    scripts = [*map(read_asset, SCRIPTS)]
     style = read_asset(STYLE)
     return (
         _environment()
@@ -163,11 +175,35 @@ def render_html(
             sections=sections_of(report),
             charts=specs.keys(),
             data=_data(charts) if specs else "",
-            policy=policy(scripts, [style]),
+            library=deflated(library) if specs else "",
+            trials=_trials(report),
+            policy=policy([library, *scripts] if specs else scripts, [style]),
             style=Markup(style),  # noqa: S704 - packaged with us
             scripts=[Markup(script) for script in scripts],  # noqa: S704 - packaged with us
         )
     )
+
+
+def deflated(text: str) -> str:
+    """Return a text as `unpack.js` reads it: raw deflate as base64."""
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = compressor.compress(text.encode()) + compressor.flush()
+    return base64.b64encode(packed).decode("ascii")
+
+
+def _trials(report: RunReport) -> str:
+    """Return the transcripts of a report as the page embeds them; empty without any."""
+    shown = report.transcripts.shown
+    if not shown:
+        return ""
+    packed = PackedTrials(
+        visible,
+        models=[id_of(answer.model_id) for answer in report.answer],
+        cases=[*dict.fromkeys(cell.case_id for cell in report.matrix.cells)],
+    )
+    for anchor, one in zip(anchors_of(shown), shown, strict=True):
+        packed.add(anchor, one)
+    return packed.embedded()
 
 
 @cache
@@ -189,14 +225,8 @@ def _environment() -> Environment:
         duration=duration,
         since=_since,
         model_id=id_of,
-        groupby_href=_runs_of_links,
     )
     return environment
-
-
-def _runs_of_links(marks: Sequence[Mark]) -> list[tuple[str, list[Mark]]]:
-    """Return marks in their order, those without a link together."""
-    return [(href, list(same)) for href, same in groupby(marks, key=lambda mark: mark.href)]
 
 
 def _since(ms: int) -> str:

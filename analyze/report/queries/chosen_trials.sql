@@ -33,6 +33,5 @@ turns as (
 
 select model_id, case_id, repetition, record_no, is_bad
 from turns
-where is_bad or turn <= ?
 order by is_bad desc, turn, model_id
 limit ?

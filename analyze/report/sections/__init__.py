@@ -10,9 +10,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from analyze.comparison.evidence.outcomes import CaseOutcome, read_outcomes
 from analyze.lake.raw_tables import read_sql
 from analyze.query.run_list import ListedRun, read_run
 from analyze.query.run_ref import run_folder
@@ -21,7 +23,8 @@ from analyze.report.table import Table
 from analyze.summary.summarize import summary_of
 from schemas.errors import runs_flag
 from schemas.output.comparison import Comparison, ThresholdsUsed
-from schemas.output.report import Flip, RunReport
+from schemas.output.report import RunReport
+from schemas.output.report_trials import Flip
 from schemas.output.summary import RunSummary
 from schemas.registry import Registry
 from schemas.run.model_names import NO_NAMES, ModelNames
@@ -50,12 +53,17 @@ class ReportContext:
     """With the baseline."""
     flips: tuple[Flip, ...] = ()
     transcript_bytes: int = 0
-    """Of text of transcripts that may be shown, as UTF-8."""
+    """Of transcripts, as a page embeds them."""
 
     @property
     def run_id(self) -> str:
         """Of the run."""
         return self.run.run_id
+
+    @cached_property
+    def outcomes(self) -> list[CaseOutcome]:
+        """Every case of the run with each model, read once."""
+        return read_outcomes(self.session, [self.run_id])
 
     def names_of(self, model_ids: Sequence[str]) -> list[str]:
         """Return the names of models, for a sentence."""
@@ -63,7 +71,11 @@ class ReportContext:
 
     def command(self, *words: str) -> str:
         """Return an `analyze` command that can be copied as it stands."""
-        return shlex.join(["analyze", *words, *runs_flag(self.session.runs_dir)])
+        return shlex.join(["analyze", *words, *self._runs_flag])
+
+    @cached_property
+    def _runs_flag(self) -> Sequence[str]:
+        return runs_flag(self.session.runs_dir)
 
 
 def read_context(
@@ -98,6 +110,8 @@ SECTIONS = Registry(
         "leaderboard": "analyze.report.sections.leaderboard:LEADERBOARD",
         "comparison": "analyze.report.sections.comparison:COMPARISON",
         "matrix": "analyze.report.sections.failures:MATRIX",
+        "cases": "analyze.report.sections.failures:CASES",
+        "tags": "analyze.report.sections.tags:TAGS",
         "history": "analyze.report.sections.history:HISTORY",
         "latency": "analyze.report.sections.failures:LATENCY",
         "frontier": "analyze.report.sections.cost_frontier:FRONTIER",

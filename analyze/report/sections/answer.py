@@ -11,7 +11,6 @@ from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
-from analyze.comparison.evidence.outcomes import read_outcomes
 from analyze.comparison.pairing import own_trials
 from analyze.query.run_list import ListedRun
 from analyze.query.run_ref import run_folder
@@ -22,7 +21,7 @@ from analyze.stats.rates import RankedModel, is_ranked, may_be_best
 from schemas.base import same_fields
 from schemas.output.comparison import CaseChange, GroupComparison
 from schemas.output.report import ModelAnswer, ReportedRun
-from schemas.output.summary import GroupSummary
+from schemas.output.summary import GroupSummary, RunSummary
 from schemas.run.config import RunConfig, read_config
 from schemas.run.layout import is_planned
 
@@ -82,12 +81,20 @@ def answers_of(context: ReportContext) -> tuple[ModelAnswer, ...]:
         )
         for group, is_named in zip(groups, named, strict=True)
     ]
-    return tuple(
-        sorted(
-            answers,
-            key=lambda one: (not one.is_ranked, -_sortable_rate(one.passed_rate), one.model_id),
-        )
+    return tuple(sorted(answers, key=lambda one: _place(one, is_named=one.is_ranked)))
+
+
+def by_result(summary: RunSummary, min_coverage: float) -> RunSummary:
+    """Return a summary with its models in the order of the answer, which all sections have."""
+    models = sorted(
+        summary.models,
+        key=lambda group: _place(group, is_named=may_be_named(group, min_coverage)),
     )
+    return summary.model_copy(update={"models": tuple(models)})
+
+
+def _place(one: GroupSummary | ModelAnswer, *, is_named: bool) -> tuple[bool, float, str]:
+    return not is_named, -_sortable_rate(one.passed_rate), one.model_id
 
 
 def may_be_named(group: GroupSummary, min_coverage: float) -> bool:
@@ -100,7 +107,7 @@ def _leading(context: ReportContext, groups: Collection[GroupSummary]) -> set[st
     if len(groups) < 2:
         return {group.model_id for group in groups}
     units: defaultdict[str, dict[Hashable, tuple[int, int]]] = defaultdict(dict)
-    for row in read_outcomes(context.session, [context.run_id]):
+    for row in context.outcomes:
         own, of_model, unit = own_trials(row), units[row.key.model_id], row.cluster or row.case
         n_passed, n_scored = of_model.get(unit, (0, 0))
         of_model[unit] = n_passed + own.n_passed, n_scored + own.n_scored

@@ -27,7 +27,9 @@ NANO = 1e9
 
 
 def frontier_of(context: ReportContext) -> tuple[FrontierPoint, ...]:
-    """Return a point for each model of the run; empty when none has a rate and a cost or a time.
+    """Return a point for each model of the run, in the summary's order.
+
+    It is empty when none has a rate and a cost or a time.
 
     The interval of a rate is the summary's. Those of the cost per trial with a verdict and of the
     mean time of successes are Student's t over cases, as a factor of the mean
@@ -50,6 +52,8 @@ def frontier_of(context: ReportContext) -> tuple[FrontierPoint, ...]:
             query("case_sums"), [context.run_id, LOG_UNIT, LOG_UNIT]
         )
     }
+    places = {model_id: place for place, model_id in enumerate(groups)}
+    rows = sorted(rows, key=lambda row: places[row.model_id])
     return tuple(_point(row, groups[row.model_id], sums.get(row.model_id), rivals) for row in rows)
 
 

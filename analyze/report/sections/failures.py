@@ -18,9 +18,7 @@ from analyze.report.table import (
     Cell,
     Column,
     Mark,
-    Place,
     Table,
-    anchors_by_place,
     model_cell,
     number,
     sort_key,
@@ -44,6 +42,9 @@ MAX_FAILURES = 100
 """Rows of the table."""
 
 PERCENTILES: tuple[PercentileName, ...] = get_args(PercentileName)
+
+N_TINTS = 4
+"""Of a cell, besides that of a rate of 0."""
 
 LAST = 1e300
 """What a time beyond the limit sorts by."""
@@ -183,8 +184,7 @@ def failures(report: RunReport) -> Table:
 
 def matrix(report: RunReport) -> Table:
     """Return cases and models with a sign for each repetition, the hardest case first."""
-    found, run_id = report.matrix, report.run.run_id
-    anchors = anchors_by_place(report.transcripts.shown)
+    found = report.matrix
     models = list(dict.fromkeys(cell.model_id for cell in found.cells))
     of_case: defaultdict[str, dict[str, MatrixCell]] = defaultdict(dict)
     for cell in found.cells:
@@ -202,7 +202,7 @@ def matrix(report: RunReport) -> Table:
             [
                 Cell(case_id),
                 number(percent(n_passed / n_scored if n_scored else None)),
-                *(_outcomes(cells.get(model), run_id, anchors) for model in models),
+                *(_outcomes(cells.get(model)) for model in models),
             ]
         )
     said = f"{whole(found.n_shown)} of {whole(found.n_cases)} cases: the hardest."
@@ -210,32 +210,17 @@ def matrix(report: RunReport) -> Table:
     return Table("matrix", "Cases and models", columns, rows, more, report.transcripts.command)
 
 
-def _outcomes(cell: MatrixCell | None, run_id: str, anchors: dict[Place, str]) -> Cell:
+def _outcomes(cell: MatrixCell | None) -> Cell:
+    """Return the signs of a cell, with a tint by its rate: a script makes each of them a link."""
     if cell is None:
         return Cell("")
-    marks: list[Mark] = []
-    repetition = 0
-    for mark, same in groupby(cell.marks):
-        sign, words = MARKS[mark]
-        plain = ""
-        for _ in same:
-            repetition += 1
-            anchor = anchors.get((run_id, cell.model_id, cell.case_id, repetition))
-            if anchor is None:
-                plain += sign
-                continue
-            if plain:
-                marks.append(Mark(LOOKS[mark], plain))
-                plain = ""
-            told = f"repetition {repetition} of {cell.case_id} by {cell.model_id}: {words}"
-            marks.append(Mark(LOOKS[mark], sign, f"#{anchor}", told))
-        if plain:
-            marks.append(Mark(LOOKS[mark], plain))
+    marks = [Mark(LOOKS[mark], MARKS[mark][0] * len([*same])) for mark, same in groupby(cell.marks)]
     if len(cell.marks) < cell.n_planned:
-        marks.append(Mark("u", f"+{whole(cell.n_planned - len(cell.marks))}"))
+        marks.append(Mark("s", f"+{whole(cell.n_planned - len(cell.marks))}"))
     rate = cell.passed_rate
-    told = f"{whole(cell.n_passed)} of {whole(cell.n_scored)}"
-    return Cell(told, "" if rate is None else f"{rate:.3g}", marks=tuple(marks))
+    said = f"{whole(cell.n_passed)} of {whole(cell.n_scored)}"
+    value, tint = ("", "") if rate is None else (f"{rate:.3g}", f"heat-{round(rate * N_TINTS)}")
+    return Cell(said, value, tint, marks=tuple(marks))
 
 
 def _matrix_parts(report: RunReport) -> dict[str, object] | None:
@@ -244,6 +229,13 @@ def _matrix_parts(report: RunReport) -> dict[str, object] | None:
     used = {mark for cell in report.matrix.cells for mark in cell.marks}
     return {"table": matrix(report), "legend": [MARKS[mark] for mark in MARKS if mark in used]}
 
+
+def _cases(report: RunReport) -> dict[str, object] | None:
+    """Return something where there are answers; a script puts them side by side."""
+    return {"n_cases": report.matrix.n_cases} if report.transcripts.shown else None
+
+
+CASES = Section("Answers by case", show=_cases)
 
 MATRIX = Section(
     "Cases", show=_matrix_parts, read=matrix_of, shows_numbers=lambda report: report.matrix.cells

@@ -20,16 +20,19 @@ from analyze.query.session import Session
 from analyze.report.sections import ReportContext
 from schemas.base import same_fields
 from schemas.output.comparison import CaseChange, Comparison
-from schemas.output.report import DiffPart, Flip
+from schemas.output.report_trials import DiffPart, Flip
 
-MAX_WORDS = 400
-"""Of an answer that is compared by words."""
+MAX_WORDS = 800
+"""Of an answer that is compared by words, and the spaces between them."""
 
 MAX_PAIRS = 20_000
 """Pairs of the same word or line on both sides; past it the search would take seconds."""
 
-WORD = re.compile(r"\S+\s*|\s+")
-"""A word and the space after it; space before the first one stands alone."""
+CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+"""Chinese, Japanese and Korean, which have no space between words."""
+
+WORD = re.compile(rf"\s+|[{CJK}]|[^\s{CJK}]+")
+"""A word, the space between two, or a character of a script without spaces."""
 
 Kind = Literal["same", "base", "candidate"]
 
@@ -80,11 +83,11 @@ def _n_same(base: Sequence[str], candidate: Sequence[str]) -> int:
 
 
 def _searched(base: Sequence[str], candidate: Sequence[str]) -> Iterator[tuple[Kind, str]]:
-    counts = Counter(candidate)
+    counts = Counter(piece for piece in candidate if not piece.isspace())
     if sum(counts[piece] for piece in base) > MAX_PAIRS:
         yield from (("base", "".join(base)), ("candidate", "".join(candidate)))
         return
-    matcher = SequenceMatcher(None, base, candidate, autojunk=False)
+    matcher = SequenceMatcher(str.isspace, base, candidate, autojunk=False)
     for what, i1, i2, j1, j2 in matcher.get_opcodes():
         if what == "equal":
             yield "same", "".join(base[i1:i2])

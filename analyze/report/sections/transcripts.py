@@ -1,8 +1,8 @@
-"""Trials that can be read in the report itself, as many as a budget of text allows.
+"""Trials that can be read in the report itself, as many as the page may embed.
 
-Worth reading are those that flipped, those that failed, and some others. They are chosen in the
-lake with a limit, so that a run of a million trials costs no more memory than one of a hundred. The
-order is a promise: the same lake gives the same trials.
+Those that flipped come first, then those that failed, then all others. They are chosen in the
+lake with a limit, so that a run of a million trials costs no more memory than one of a thousand.
+The order is a promise: the same lake gives the same trials.
 
 Traces are read one frame at a time and only as long as there is room for another transcript, so
 that neither a run of a million trials nor a trace of 256 MB costs more than the budget does.
@@ -10,8 +10,8 @@ that neither a run of a million trials nor a trace of 256 MB costs more than the
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -21,31 +21,32 @@ from pydantic import JsonValue
 from analyze.comparison.evidence.outcomes import of_runs
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session
-from analyze.render.numbers import whole
 from analyze.render.text import clipped
+from analyze.report.packed import PackedTrials
 from analyze.report.sections import ReportContext, Section, query
-from analyze.report.sections.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
-from analyze.report.table import anchors_of
+from analyze.report.trace_excerpt import answer_part, bytes_of, fitted, parts_of, units_of
+from analyze.show.expected import expected_words
 from analyze.show.judgements import ShownJudgement, read_judgements
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, validators_of
 from analyze.show.transcript import TrialPage, facts_of, judged_lines, verdict_of
 from analyze.show.trial_rows import CutText, ShownTrial, TrialText, read_texts, read_trials
-from schemas.output.report import Flip, RunReport, Transcript, TranscriptPart, Transcripts
+from schemas.output.report import RunReport
+from schemas.output.report_trials import Flip, Transcript, TranscriptPart, Transcripts
 from schemas.run.trace import Artifact
-
-MAX_SAMPLED = 3
-"""Trials of a model among those that neither failed nor went wrong."""
 
 IS_BAD = "(coalesce(not passed, false) or not is_success)"
 
 MAX_SHARE = 0.4
 """Of the budget, for one transcript."""
 
-TRIAL_BYTES = 2_000
-"""Of the budget, for each trial that is not of a flip: a short one takes its place too."""
+TRIAL_BYTES = 100
+"""Of the budget, for each trial that is not of a flip: no trial is embedded in less."""
 
-MAX_CHOSEN = 200
-"""Trials that are not of a flip, whatever the budget is."""
+SLICE = 5_000
+"""Trials that are read at once."""
+
+MAX_ANSWER_CHARS = 12_000
+"""Of the beginning and of the end of an answer each, where the trace does not have it."""
 
 MIN_TURNS_BYTES = 2_000
 """Less room than this is no room for the turns of a trial that do not fit as a whole."""
@@ -62,14 +63,8 @@ MAX_LINE_CHARS = 1_000
 
 MAX_LINES = 30
 
-WHY = {
-    "flipped": "whose case flipped",
-    "failed": "that failed or did not pass",
-    "sampled": "that passed",
-}
-"""In the order of the page."""
-
-BESIDE = "of the baseline beside them"
+NOT_SHOWN = frozenset({"verdict", "trace"})
+"""Facts of a trial that the page has elsewhere, or that lead nowhere from there."""
 
 
 class TrialKey(NamedTuple):
@@ -87,7 +82,7 @@ class ChosenTrial:
 
     key: TrialKey
     record_no: int
-    reason: Literal["flipped", "failed", "sampled"]
+    reason: Literal["flipped", "failed", "other"]
     is_baseline: bool = False
 
 
@@ -96,10 +91,10 @@ class Choice:
     """Trials in the order in which they are shown as long as there is room."""
 
     trials: Sequence[ChosenTrial]
+    n_trials: int
+    """Of the run, that have a result."""
     n_not_passed: int
-    """Trials of the run that failed or did not pass."""
-    n_worth: int
-    """Of them and of those that flipped."""
+    """Of them, that failed or did not pass."""
 
 
 def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> Choice:
@@ -117,11 +112,11 @@ def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> C
     flipped = [key for flip in flips for key in _keys(flip)]
     known = _trial_outcomes(session, flipped)
     ours = {key for key in flipped[::2] if key in known}
-    ((n_not_passed,),) = session.rows(
-        f"select count(*) from trials where run_id = ? and {IS_BAD}",  # noqa: S608 - our own
+    ((n_trials, n_not_passed),) = session.rows(
+        f"select count(*), count(case when {IS_BAD} then 1 end) from trials "  # noqa: S608 - ours
+        "where run_id = ?",
         [context.run_id],
     )
-    n_passed_flips = sum(not (key.run_id == context.run_id and known[key][1]) for key in ours)
     trials = [
         ChosenTrial(key, known[key][0], "flipped", is_baseline=bool(place % 2))
         for place, key in enumerate(flipped)
@@ -129,14 +124,14 @@ def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> C
     ]
     if most:
         trials += [
-            ChosenTrial(key, record_no, "failed" if is_bad else "sampled")
+            ChosenTrial(key, record_no, "failed" if is_bad else "other")
             for model_id, case_id, repetition, record_no, is_bad in session.rows(
                 query("chosen_trials"),
-                [context.run_id, most, MAX_SAMPLED, most + len(ours)],
+                [context.run_id, most, most + len(ours)],
             )
             if (key := TrialKey(context.run_id, model_id, case_id, repetition)) not in ours
         ]
-    return Choice(trials, n_not_passed, n_not_passed + n_passed_flips)
+    return Choice(trials, n_trials, n_not_passed)
 
 
 def _keys(flip: Flip) -> tuple[TrialKey, TrialKey]:
@@ -182,28 +177,28 @@ class _Source:
 
 
 def transcripts_of(context: ReportContext, flips: Sequence[Flip], budget_bytes: int) -> Transcripts:
-    """Return trials word for word: those that flipped, those that did not pass, and some others.
+    """Return trials word for word: those that flipped, those that did not pass, then all others.
 
-    The text of all of them together has at most `budget_bytes` bytes as UTF-8, that of one at most
-    two fifths of it. The first trial without room ends the list.
+    All of them together take at most `budget_bytes` of a page, and the text of one is at most two
+    fifths of that. The first trial without room ends the list.
 
     Args:
         context: the run that is reported.
         flips: cases whose trials are shown first, each beside the baseline's.
-        budget_bytes: of text; 0: none is shown and no trace is read.
+        budget_bytes: as a page embeds them; 0: none is shown and no trace is read.
 
     Raises:
         ViewError: the lake cannot be read.
     """
     is_room = budget_bytes >= MIN_TRANSCRIPT_BYTES
-    most = min(MAX_CHOSEN, 1 + budget_bytes // TRIAL_BYTES) if is_room else 0
+    most = 1 + budget_bytes // TRIAL_BYTES if is_room else 0
     choice = choose_trials(context, flips, most)
-    shown = _shown(context, choice.trials, budget_bytes) if is_room else []
-    n_shown = sum(one.why != "sampled" and not one.is_baseline for one in shown)
+    shown = list(_shown(context, choice.trials, budget_bytes)) if is_room else []
     return Transcripts(
         shown=tuple(shown),
+        n_trials=choice.n_trials,
         n_not_passed=choice.n_not_passed,
-        n_left_out=choice.n_worth - n_shown,
+        n_left_out=choice.n_trials - sum(one.run_id == context.run_id for one in shown),
         budget_bytes=budget_bytes,
         command=context.command("show", context.run_id),
     )
@@ -211,21 +206,23 @@ def transcripts_of(context: ReportContext, flips: Sequence[Flip], budget_bytes: 
 
 def _shown(
     context: ReportContext, chosen: Sequence[ChosenTrial], budget_bytes: int
-) -> list[Transcript]:
+) -> Iterator[Transcript]:
     share = int(budget_bytes * MAX_SHARE)
-    sources = _sources(context.session, chosen, share)
-    left = budget_bytes
-    shown = []
-    for one in chosen:
-        room = min(left, share)
-        if room < MIN_TRANSCRIPT_BYTES:
-            break
-        transcript = _transcript(context, one, sources[one.key.run_id], room)
-        if transcript is None:
-            break
-        left -= bytes_of(transcript)
-        shown.append(transcript)
-    return shown
+    packed = PackedTrials()
+    for begin in range(0, len(chosen), SLICE):
+        some = chosen[begin : begin + SLICE]
+        sources = _sources(context.session, some, share)
+        for one in some:
+            room = min(packed.room(budget_bytes), share)
+            if room < MIN_TRANSCRIPT_BYTES:
+                return
+            transcript = _transcript(context, one, sources[one.key.run_id], room)
+            if transcript is None:
+                return
+            packed.add("-".join(map(str, one.key)), transcript)
+            if packed.room(budget_bytes) < 0:
+                return
+            yield transcript
 
 
 def _sources(session: Session, chosen: Iterable[ChosenTrial], share: int) -> dict[str, _Source]:
@@ -242,7 +239,7 @@ def _source(session: Session, run_id: str, record_nos: Sequence[int], share: int
     trials = read_trials(session, run_id, where=f"trials.record_no in ({of_runs})")
     return _Source(
         trials={trial.record_no: trial for trial in trials if trial.record_no is not None},
-        texts=read_texts(session, trials, share // 2 + 1),
+        texts=read_texts(session, trials, min(share // 2 + 1, MAX_ANSWER_CHARS)),
         validators=validators_of(run_folder(session, run_id), {trial.case_id for trial in trials}),
         judgements=read_judgements(session, run_id, record_nos),
     )
@@ -264,10 +261,17 @@ def _transcript(
         is_baseline=one.is_baseline,
         verdict=verdict_of(trial),
         passed=trial.passed,
+        failure_type=trial.failure_type,
+        reason=clipped(trial.why, MAX_LINE_CHARS),
+        expected=clipped(expected_words(validator), MAX_LINE_CHARS),
+        tags=tuple(trial.tags),
+        tools=tuple(dict.fromkeys(trial.tool_calls or ())),
+        e2e_ms=trial.e2e_ms,
+        cost_usd=trial.cost_usd,
         facts=tuple(
             (name, clipped(value, MAX_FACT_CHARS))
             for name, value in facts_of(page)
-            if value and name != "verdict"
+            if value and name not in NOT_SHOWN
         ),
         judged=tuple(
             clipped(line, MAX_LINE_CHARS) for line in islice(judged_lines(page), MAX_LINES)
@@ -332,21 +336,14 @@ def _parts(
     return [*parts, answer], [*units, [len(parts)]]
 
 
-def shown_trials(shown: Sequence[Transcript]) -> str:
-    """Return how many trials are shown, and why: `2 whose case flipped, 3 that passed`."""
-    counted = Counter(BESIDE if one.is_baseline else WHY[one.why] for one in shown)
-    order = [WHY["flipped"], BESIDE, WHY["failed"], WHY["sampled"]]
-    return ", ".join(f"{whole(counted[what])} {what}" for what in order if counted[what])
-
-
 def _page_parts(report: RunReport) -> dict[str, object] | None:
     found = report.transcripts
-    if not found.shown and not found.n_not_passed:
+    if not found.n_trials:
         return None
     return {
-        "trials": list(zip(anchors_of(found.shown), found.shown, strict=True)),
-        "told": shown_trials(found.shown),
-        "n_left_out": whole(found.n_left_out) if found.n_left_out else "",
+        "n_shown": found.n_trials - found.n_left_out,
+        "n_trials": found.n_trials,
+        "n_left_out": found.n_left_out,
         "command": found.command,
     }
 

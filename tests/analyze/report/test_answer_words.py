@@ -134,10 +134,18 @@ def test_what_changed_comes_with_what_needs_a_look_first():
         answer("new"),
     ]
 
-    assert headline(*answers, baseline=["before"]).endswith(
-        "; against before: worse regressed by 30.0 points and down regressed by 18.0 points, "
-        "up improved by 10.0 points, same unchanged, new not in it."
+    told = headline(*answers, baseline=["before"])
+    assert told.startswith(
+        "worse regressed by 30.0 points and down regressed by 18.0 points, "
+        "up improved by 10.0 points since before; same, up, down and 2 more passed 80.0 % each"
     )
+    assert told.endswith("; same unchanged, new not in it.")
+
+
+def test_a_change_of_all_models_has_nothing_behind_it():
+    told = headline(changed("m", "regressed", -0.3), baseline=["before"])
+    assert told.startswith("m regressed by 30.0 points since before; m passed ")
+    assert told.count("m ") == 2
 
 
 def test_a_baseline_of_several_runs_is_told_as_such():

@@ -15,15 +15,11 @@ from hypothesis import strategies as st
 from analyze.comparison.compare import compare
 from analyze.comparison.evidence.read import read_evidence
 from analyze.comparison.evidence.run_sets import ChosenSide
+from analyze.report.packed import PackedTrials
 from analyze.report.sections import transcripts as transcripts_room
 from analyze.report.sections.flips import MAX_ANSWER_CHARS, MAX_PAIRS, answer_diff, flips_of
-from analyze.report.sections.trace_excerpt import MARK, MIN_TEXT_BYTES, fitted, parts_of, units_of
-from analyze.report.sections.transcripts import (
-    MAX_SAMPLED,
-    MAX_SHARE,
-    choose_trials,
-    transcripts_of,
-)
+from analyze.report.sections.transcripts import MAX_SHARE, choose_trials, transcripts_of
+from analyze.report.trace_excerpt import MARK, MIN_TEXT_BYTES, fitted, parts_of, units_of
 from analyze.show.trace_file import Beginning, NoTrace, read_beginning, read_trace
 from schemas.run.trace import Artifact
 from tests.support import histories, pae_tree
@@ -71,10 +67,8 @@ def strings(value):
             yield from strings(inner)
 
 
-def bytes_of_all(transcripts):
-    return sum(
-        len(text.encode()) for one in transcripts.shown for text in strings(one.model_dump())
-    )
+def bytes_of_transcript(one):
+    return sum(len(text.encode()) for text in strings(one.model_dump()))
 
 
 def names(transcripts):
@@ -141,7 +135,7 @@ def test_a_report_without_a_baseline_has_no_flips(two):
     flips, transcripts = reported(two.runs_dir, "new")
 
     assert flips == ()
-    assert {one.why for one in transcripts.shown} == {"failed", "sampled"}
+    assert {one.why for one in transcripts.shown} == {"failed", "other"}
     assert not any(one.is_baseline for one in transcripts.shown)
 
 
@@ -204,7 +198,7 @@ def test_long_answers_are_cut_and_said_to_be(runs):
     assert len(flip.base_answer) == MAX_ANSWER_CHARS
 
 
-def test_flipped_trials_come_first_then_failed_ones_then_some_others(later):
+def test_flipped_trials_come_first_then_failed_ones_then_all_others(later):
     assert names(parts_of_report(later)[1]) == [
         ("flipped", False, "m1", "a", 2),
         ("flipped", True, "m1", "a", 1),
@@ -212,8 +206,14 @@ def test_flipped_trials_come_first_then_failed_ones_then_some_others(later):
         ("flipped", True, "m1", "b", 2),
         ("failed", False, "m1", "c", 3),
         ("failed", False, "m1", "a", 3),
-        ("sampled", False, "m1", "a", 1),
-        ("sampled", False, "m1", "c", 1),
+        ("other", False, "m1", "a", 1),
+        ("other", False, "m1", "c", 1),
+        ("other", False, "m1", "d", 1),
+        ("other", False, "m1", "b", 2),
+        ("other", False, "m1", "c", 2),
+        ("other", False, "m1", "d", 2),
+        ("other", False, "m1", "b", 3),
+        ("other", False, "m1", "d", 3),
     ]
 
 
@@ -229,25 +229,24 @@ def test_models_take_turns_and_cases_go_before_repetitions(runs):
     ]  # fmt: skip
 
 
-def test_a_model_has_at_most_three_samples_and_every_model_has_one_first(runs):
+def test_every_trial_that_passed_is_there_and_models_take_turns(runs):
     runs.add("r", 0, models=("m1", "m2"), cases=tuple("abcdef"), result=went())
     found = [name[2:4] for name in names(shown(runs.runs_dir, "r"))]
 
-    assert found == [(model, case) for case in "abc" for model in ("m1", "m2")]
-    assert MAX_SAMPLED == 3
+    assert found == [(model, case) for case in "abcdef" for model in ("m1", "m2")]
 
 
 def test_what_is_left_out_is_counted(later):
     budgets = (0, PLENTY, *range(1, 6_000, 555))
     none, every, *others = (parts_of_report(later, budget)[1] for budget in budgets)
 
-    # a 2, a 3 and c 3 did not pass; b 1 flipped and passed
-    assert (every.n_not_passed, every.n_left_out) == (3, 0)
-    assert (none.n_not_passed, none.n_left_out) == (3, 4)
+    # of four cases three times a 2, a 3 and c 3 did not pass
+    assert (every.n_trials, every.n_not_passed, every.n_left_out) == (12, 3, 0)
+    assert (none.n_trials, none.n_not_passed, none.n_left_out) == (12, 3, 12)
     assert none.shown == ()
     for some in others:
-        ours = [one for one in some.shown if one.why != "sampled" and not one.is_baseline]
-        assert some.n_left_out == 4 - len(ours)
+        assert some.n_left_out == 12 - sum(not one.is_baseline for one in some.shown)
+    assert 0 < len({some.n_left_out for some in others}) < 13
 
 
 def test_without_a_budget_no_trace_is_read(later, monkeypatch):
@@ -347,7 +346,7 @@ def test_long_turns_lose_their_middle_before_any_turn_is_lost(run):
     (one,) = shown(run.runs_dir, "run-1", budget=100_000).shown
 
     assert one.n_parts_left_out == 0
-    assert bytes_of_all(shown(run.runs_dir, "run-1", budget=100_000)) <= 100_000 * MAX_SHARE
+    assert bytes_of_transcript(one) <= 100_000 * MAX_SHARE
     for part in one.parts[1:-1]:
         head, mark, tail = part.text.partition(MARK)
         assert mark
@@ -423,10 +422,11 @@ def test_the_budget_is_kept_to_the_byte(run):
     )  # fmt: skip
     budgets = (*range(0, 12_000, 1_913), 30_000, 80_000, 200_000, PLENTY)
     for budget, transcripts in zip(budgets, shown_in(budgets, run.runs_dir, "run-1"), strict=True):
-        assert bytes_of_all(transcripts) <= budget
+        packed = PackedTrials()
         for one in transcripts.shown:
-            size = sum(len(text.encode()) for text in strings(one.model_dump()))
-            assert size <= budget * MAX_SHARE
+            packed.add("trial", one)
+            assert bytes_of_transcript(one) <= budget * MAX_SHARE
+        assert not transcripts.shown or len(packed.embedded()) <= budget
     assert len(transcripts.shown) == 5
 
 
@@ -482,7 +482,7 @@ def test_an_imported_run_is_shown(new_run):
     folder = histories.imported(new_run().runs_dir)
     transcripts = shown(folder.parent, folder.name)
 
-    assert [one.why for one in transcripts.shown] == ["failed", "sampled", "sampled", "sampled"]
+    assert [one.why for one in transcripts.shown] == ["failed", "other", "other", "other"]
     assert transcripts.shown[0].parts[0].text == "old answer"
     assert transcripts.shown[0].judged == ("why  not_exact",)
 
@@ -617,7 +617,8 @@ def test_one_huge_answer_of_a_line_is_quick_everywhere(runs):
         of = len("nein " if one.run_id == "new" else "yes ") * 200_000
         assert len(part.text.replace(MARK, "")) + part.n_left_out == of
         assert part.text.endswith(" ")
-    assert bytes_of_all(transcripts) <= 50_000
+    assert len(transcripts.shown) == 4
+    assert max(map(bytes_of_transcript, transcripts.shown)) <= 50_000 * MAX_SHARE
 
 
 WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "\n", " ", "on\n", "é", "\x00", "a\r\n"]))
@@ -646,7 +647,7 @@ def test_a_diff_gives_both_answers_back_and_has_no_neighbours_of_one_kind(base, 
 
 def test_short_answers_are_compared_by_words_and_long_ones_by_lines():
     assert [(part.kind, part.text) for part in answer_diff("a b c", "a x c")] == [
-        ("same", "a "), ("base", "b "), ("candidate", "x "), ("same", "c"),
+        ("same", "a "), ("base", "b"), ("candidate", "x"), ("same", " c"),
     ]  # fmt: skip
     lines = [f"line {n} has words\n" for n in range(200)]
     other = [*lines[:50], "line 50 is new\n", *lines[51:]]
@@ -656,9 +657,22 @@ def test_short_answers_are_compared_by_words_and_long_ones_by_lines():
     ]  # fmt: skip
 
 
+def test_spaces_are_pieces_and_scripts_without_spaces_are_compared_by_characters():
+    assert [(part.kind, part.text) for part in answer_diff("one  two\n", "one two\n")] == [
+        ("same", "one"), ("base", "  "), ("candidate", " "), ("same", "two\n"),
+    ]  # fmt: skip
+    assert [(part.kind, part.text) for part in answer_diff("東京は首都です", "京都は首都です")] == [
+        ("base", "東"), ("same", "京"), ("candidate", "都"), ("same", "は首都です"),
+    ]  # fmt: skip
+    assert [(part.kind, part.text) for part in answer_diff("수도 서울", "수도 부산")] == [
+        ("same", "수도 "), ("base", "서울"), ("candidate", "부산"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("base", "candidate"),
     [
+        (" " * 399 + "a b" * 100, "\t" * 399 + "a c" * 100),
         ("x" * 10**6, "y" * 10**6),
         ("x " * 10**6, "y x " * 10**6),
         ("\n" * 10**6, "\n" * 10**5 + "end"),
@@ -687,7 +701,7 @@ def test_a_run_of_many_trials_gives_a_bounded_choice_with_every_model(runs):
         choice = choose_trials(context, (), 100)
 
     assert len(choice.trials) == 100
-    assert (choice.n_not_passed, choice.n_worth) == (600, 600)
+    assert (choice.n_trials, choice.n_not_passed) == (900, 600)
     assert {one.key.model_id for one in choice.trials} == {"m1", "m2"}
     assert {one.key.repetition for one in choice.trials} == {1}
 

@@ -15,7 +15,7 @@ from analyze.render.text import clipped
 from analyze.show.transcript import json_text
 from schemas.base import Record
 from schemas.errors import counted
-from schemas.output.report import TranscriptPart
+from schemas.output.report_trials import TranscriptPart
 from schemas.run.trace import (
     FinalOutputEvent,
     MessageEvent,
@@ -65,12 +65,13 @@ def parts_of(events: Iterable[TraceEvent]) -> list[TranscriptPart]:
     parts = []
     for event in ordered:
         after_ms = max(event.at_ms - begin, 0) if has_times else None
+        agent = event.trajectory
         if isinstance(event, FinalOutputEvent) and event.content and event.content == said:
-            parts.append(_part("final_output", SAID_ABOVE, "", after_ms))
+            parts.append(_part("final_output", SAID_ABOVE, "", after_ms, agent=agent))
             continue
         if isinstance(event, ToolCallEvent):
             tools[event.call_id] = event.tool_name
-        parts.append(_part_of(event, tools, after_ms))
+        parts.append(_part_of(event, tools, after_ms).model_copy(update={"agent": agent}))
         if isinstance(event, MessageEvent):
             said = event.content
     return parts
@@ -228,6 +229,7 @@ def _part(
     *,
     is_error: bool = False,
     n_left_out: int = 0,
+    agent: str | None = None,
 ) -> TranscriptPart:
     return TranscriptPart(
         kind=kind,
@@ -236,4 +238,5 @@ def _part(
         is_error=is_error,
         after_ms=after_ms,
         n_left_out=n_left_out,
+        agent=agent,
     )
