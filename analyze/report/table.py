@@ -174,9 +174,9 @@ def _safe(name: str) -> str:
 
 
 def filled(
-    columns: tuple[Column, ...], rows: list[list[Cell]]
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]]
 ) -> tuple[list[Column], list[list[Cell]]]:
     """Return a table without the columns in which no row has anything."""
-    filled = Counter(n for row in rows for n, cell in enumerate(row) if cell.text)
-    kept = [n for n in range(len(columns)) if filled[n]]
+    counts = Counter(n for row in rows for n, cell in enumerate(row) if cell.text)
+    kept = [n for n in range(len(columns)) if counts[n]]
     return [columns[n] for n in kept], [[row[n] for n in kept] for row in rows]

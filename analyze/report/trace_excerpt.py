@@ -7,9 +7,11 @@ part says so. A tool's call and its result stay or go together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from pydantic import JsonValue
 
 from analyze.render.text import clipped
 from analyze.show.transcript import json_text
@@ -33,6 +35,9 @@ MIN_TEXT_BYTES = 300
 
 MAX_NAME_CHARS = 200
 """Of the name of a tool, or of what a runner did."""
+
+MAX_USD = 1e9
+"""Of one answer; more is no price."""
 
 ERROR_KEYS = frozenset({"error", "error_code", "error_message", "exception", "failure_type"})
 """What a runner notes of something that went wrong."""
@@ -215,10 +220,20 @@ def _part_of(event: TraceEvent, tools: dict[str, str], after_ms: int | None) -> 
             noted = {key: value for key, value in event.detail.items() if value is not None}
             text = "\n".join(f"{key} {json_text(value)}" for key, value in noted.items())
             is_error = not ERROR_KEYS.isdisjoint(noted)
-            return _part("runner", event.name, text, after_ms, is_error=is_error)
+            part = _part("runner", event.name, text, after_ms, is_error=is_error)
+            return part.model_copy(update={"cost_usd": _cost(event.detail)})
         case FinalOutputEvent():
             name = "final output" if event.content else "final output: empty"
             return _part("final_output", name, event.content, after_ms)
+
+
+def _cost(detail: Mapping[str, JsonValue]) -> float | None:
+    """Return what an answer cost, where the runner noted it for this one alone."""
+    usage, cost = detail.get("usage"), detail.get("cost_usd")
+    if isinstance(usage, dict) and usage.get("usage_counts") == "cumulative":
+        return None
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return float(cost) if is_number and 0 <= cost <= MAX_USD else None  # type: ignore[operator, arg-type]
 
 
 def _part(

@@ -226,6 +226,19 @@ class FailureCount(Record):
     n_trials: Positive
 
 
+class CheckCount(Record):
+    """How one deterministic check went with one model; those that decide verdicts."""
+
+    model_id: str
+    check_id: str
+    kind: str
+    n_cases: Positive = Field(description="Cases that ask for it.")
+    n_trials: Positive = Field(description="Trials in which it looked.")
+    n_passed: Count
+    n_failed: Count
+    n_errors: Count = Field(description="Trials in which it could not look.")
+
+
 class ModelProvenance(Record):
     """Exactly which model answered, as far as it is known."""
 
@@ -301,6 +314,9 @@ class RunReport(Record):
     latency: tuple[LatencyBin, ...]
     frontier: tuple[FrontierPoint, ...]
     failures: tuple[FailureCount, ...]
+    checks: tuple[CheckCount, ...] = Field(
+        default=(), description="Those that failed most first; empty: no case has one."
+    )
     steps: StepParts | None = Field(
         default=None, description="Null: no trial of the run has steps."
     )

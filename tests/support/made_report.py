@@ -22,6 +22,7 @@ from schemas.output.comparison import (
 from schemas.output.judges import Agreement, JudgeDrift, MeanWithLimits, VarianceSplit
 from schemas.output.regressions import CellShift, Regressions, Series, SeriesSkipped, Shift
 from schemas.output.report import (
+    CheckCount,
     Doubt,
     FailureCount,
     FrontierPoint,
@@ -116,6 +117,7 @@ class _Maker:
             frontier=tuple(self.frontier(model) for model in size.models),
             failures=self.failures(),
             tags=self.tags(),
+            checks=self.checks(),
             judged=self.judged(),
             steps=self.steps(),
             transcripts=self.transcripts(),
@@ -636,6 +638,15 @@ class _Maker:
             for model in self.size.models
             for kind, cause, n in FAILED
         )
+
+    def checks(self) -> tuple[CheckCount, ...]:
+        return tuple(
+            CheckCount(
+                model_id=model, check_id="file_written", kind="path_exists", n_cases=4,
+                n_trials=20, n_passed=17 - n, n_failed=n, n_errors=3,
+            )
+            for n, model in enumerate(self.size.models)
+        )  # fmt: skip
 
     def tags(self) -> tuple[TagRate, ...]:
         interval = Interval(low=0.3, high=0.7, estimate=0.5, n_cases=9, n_trials=45, n_eff=20.0)

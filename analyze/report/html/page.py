@@ -26,7 +26,7 @@ from analyze.report.html.chart_bundle import fetched_bundle
 from analyze.report.packed import PackedTrials
 from analyze.report.sections import SECTIONS
 from analyze.report.sentences import headline_of
-from analyze.report.table import Table, anchors_of, explained
+from analyze.report.table import Table, anchors_of, explained, filled
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.run.model_names import id_of
@@ -118,9 +118,10 @@ def sections_of(report: RunReport) -> list[ShownSection]:
 
 
 def _explained(part: object, meanings: Mapping[str, str]) -> object:
-    """Return a part whose tables have columns that say what they mean."""
+    """Return a part whose tables have columns that hold something, and say what they mean."""
     if isinstance(part, Table):
-        return replace(part, columns=explained(part.columns, meanings))
+        columns, rows = filled(part.columns, part.rows)
+        return replace(part, columns=explained(columns, meanings), rows=rows)
     return [_explained(one, meanings) for one in part] if isinstance(part, list) else part
 
 

@@ -4,6 +4,7 @@
 
   const { made, button, plural, duration } = window.benchlake;
   const SAID_ABOVE = "final output: the message above";
+  const SAID = new Set(["message", "final_output"]); // by somebody: not folded at first
   const LONG_TEXT = 1500; // characters of a turn that is folded at first
   const MANY_TURNS = 60;
   const MAX_DEPTH = 4; // of agents in agents
@@ -57,7 +58,7 @@
     if (part.n_left_out) {
       element.append(made("p", "note", `${plural(part.n_left_out, "character")} of the middle left out.`));
     }
-    element.open = !part.kind.startsWith("tool_") && part.text.length < LONG_TEXT;
+    element.open = SAID.has(part.kind) && part.text.length < LONG_TEXT;
     return element;
   }
 

@@ -117,6 +117,7 @@ SECTIONS = Registry(
         "frontier": "analyze.report.sections.cost_frontier:FRONTIER",
         "tiers": "analyze.report.sections.leaderboard:TIERS",
         "failures": "analyze.report.sections.failures:FAILURES",
+        "checks": "analyze.report.sections.failures:CHECKS",
         "judged": "analyze.report.sections.judged:JUDGED",
         "steps": "analyze.report.sections.steps:STEPS",
         "resources": "analyze.report.sections.resources:RESOURCES",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from analyze.contracts.models import CostQualityRow
-from analyze.render.numbers import limits_of, millis, percent, usd
+from analyze.render.numbers import limits_of, millis, percent, some, usd
 from analyze.report.sections import ReportContext, Section, query
 from analyze.report.sections.answer import may_be_named
 from analyze.report.table import MODEL, Cell, Column, Table, number
 from analyze.stats.intervals import LOG_UNIT, CaseSums, mean_interval
-from schemas.output.report import FrontierPoint
+from schemas.output.report import FrontierPoint, RunReport
 from schemas.output.summary import GroupSummary
 
 Limits = tuple[float | None, float | None]
@@ -21,6 +21,9 @@ UNKNOWN: Limits = (None, None)
 N_SUMS = len(fields(CaseSums))
 
 YES = {None: "cannot be said", True: "yes", False: "no"}
+
+MAX_NAMED = 6
+"""Models that a sentence names."""
 
 NANO = 1e9
 """Nano-dollars of a dollar."""
@@ -144,6 +147,24 @@ def _range(low: float | None, high: float | None, form: Callable[[float | None],
     return Cell(f"[{form(low)}, {form(high)}]" if is_known else "", look="n range")
 
 
-FRONTIER = Section(
-    "Quality, cost, time", show=lambda report: frontier(report.frontier), read=frontier_of
-)
+def frontier_lines(points: tuple[FrontierPoint, ...]) -> list[str]:
+    """Return which models no other one beats, in money and in time; not of a single model."""
+    if len(points) < 2:
+        return []
+    by_cost = [one.model_id for one in points if one.is_on_frontier]
+    by_time = [one.model_id for one in points if one.is_on_time_frontier]
+    lines = (("cost", by_cost, "cheaper"), ("time", by_time, "quicker"))
+    return [
+        f"Best for its {what}: {some(names, most=MAX_NAMED)}; none is {than} and as good."
+        for what, names, than in lines
+        if names
+    ]
+
+
+def _parts(report: RunReport) -> dict[str, object] | None:
+    if not report.frontier:
+        return None
+    return {"table": frontier(report.frontier), "lines": frontier_lines(report.frontier)}
+
+
+FRONTIER = Section("Quality, cost, time", show=_parts, read=frontier_of)

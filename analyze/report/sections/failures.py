@@ -24,7 +24,15 @@ from analyze.report.table import (
     sort_key,
 )
 from schemas.errors import counted
-from schemas.output.report import FailureCount, LatencyBin, Matrix, MatrixCell, RunReport, TrialMark
+from schemas.output.report import (
+    CheckCount,
+    FailureCount,
+    LatencyBin,
+    Matrix,
+    MatrixCell,
+    RunReport,
+    TrialMark,
+)
 from schemas.output.summary import PercentileName, Percentiles
 from schemas.run.model_names import id_of
 
@@ -37,6 +45,9 @@ MAX_CELLS = 1_200
 
 MAX_MARKS = 20
 """Of a cell; its counts are of all repetitions."""
+
+MAX_CHECKS = 200
+"""Rows of checks; of more the ones that failed least are left out."""
 
 MAX_FAILURES = 100
 """Rows of the table."""
@@ -75,6 +86,17 @@ def failures_of(context: ReportContext) -> tuple[FailureCount, ...]:
     rows = context.session.rows(query("failure_kinds"), [context.run_id, MAX_KINDS])
     names = tuple(FailureCount.model_fields)
     return tuple(FailureCount(**dict(zip(names, row, strict=True))) for row in rows)
+
+
+def checks_of(context: ReportContext) -> tuple[CheckCount, ...]:
+    """Return how deterministic checks went by model, those that failed most first.
+
+    Raises:
+        ViewError: the lake cannot be read.
+    """
+    rows = context.session.rows(query("check_counts"), [context.run_id, MAX_CHECKS])
+    names = tuple(CheckCount.model_fields)
+    return tuple(CheckCount(**dict(zip(names, row, strict=True))) for row in rows)
 
 
 def latency_of(context: ReportContext) -> tuple[LatencyBin, ...]:
@@ -182,6 +204,33 @@ def failures(report: RunReport) -> Table:
     return Table("failures", "Failures by cause", columns, rows, more, report.transcripts.command)
 
 
+def checks(report: RunReport) -> Table:
+    """Return how deterministic checks went with each model."""
+    columns = (
+        Column("check", "check_id"),
+        Column("model", "model_id"),
+        Column("kind", "kind"),
+        Column("cases", "n_cases", is_number=True),
+        Column("trials", "n_trials", is_number=True),
+        Column("passed", "n_passed", is_number=True),
+        Column("failed", "n_failed", is_number=True),
+        Column("could not look", "n_errors", is_number=True),
+    )
+    rows = [
+        [
+            Cell(one.check_id),
+            Cell(one.model_id),
+            Cell(one.kind),
+            *(
+                number(whole(count), count)
+                for count in (one.n_cases, one.n_trials, one.n_passed, one.n_failed, one.n_errors)
+            ),
+        ]
+        for one in report.checks
+    ]
+    return Table("checks", "Deterministic checks", columns, rows)
+
+
 def matrix(report: RunReport) -> Table:
     """Return cases and models with a sign for each repetition, the hardest case first."""
     found = report.matrix
@@ -242,5 +291,7 @@ MATRIX = Section(
 )
 
 LATENCY = Section("Latency", show=times, read=latency_of)
+
+CHECKS = Section("Checks", show=checks, read=checks_of)
 
 FAILURES = Section("Failures", show=failures, read=failures_of)

@@ -12,7 +12,7 @@ from analyze.query.thresholds import MAX_HASH_CHARS
 from analyze.report.first_screen import run_facts
 from analyze.report.sections import ReportContext, Section
 from analyze.report.sections.answer import config_of_run
-from analyze.report.table import MODEL, Cell, Column, Table, filled, model_settings
+from analyze.report.table import MODEL, Cell, Column, Table, model_settings
 from analyze.summary.summarize import read_inventory
 from schemas.errors import counted, runs_flag
 from schemas.output.report import ModelProvenance, Provenance, RunReport
@@ -124,8 +124,8 @@ def served(models: tuple[ModelProvenance, ...]) -> Table | None:
         Column("harness", "harness_version"),
         Column("settings that are not defaults", "settings"),
     )
-    kept = filled(columns, [_served(one) for one in models])
-    return Table("served", "Which model answered", *kept)
+    rows = [_served(one) for one in models]
+    return Table("served", "Which model answered", columns, rows)
 
 
 def _served(one: ModelProvenance) -> list[Cell]:

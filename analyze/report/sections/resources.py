@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analyze.render.numbers import duration, pair, usd, whole
 from analyze.report.sections import Section
-from analyze.report.table import MODEL, Cell, Column, Table, filled, model_cell, number
+from analyze.report.table import MODEL, Cell, Column, Table, model_cell, number
 from analyze.summary.summary_table import disk_use, memory_used, store_size
 from schemas.errors import counted
 from schemas.output.report import RunReport
@@ -29,8 +29,8 @@ def resources(report: RunReport) -> Table | None:
         Column("disk used", "resources.disk_root.use_pct"),
         Column("model store", "resources.ollama_store_du"),
     )
-    kept = filled(columns, [_resources(group) for group in models])
-    return Table("resources", "What each model used", *kept)
+    rows = [_resources(group) for group in models]
+    return Table("resources", "What each model used", columns, rows)
 
 
 def _resources(group: GroupSummary) -> list[Cell]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from analyze.render.numbers import duration, percent, percent_range, usd, whole
 from analyze.report.sections import ReportContext, Section, query
-from analyze.report.table import MODEL, Cell, Column, Table, filled, number
+from analyze.report.table import MODEL, Cell, Column, Table, number
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.output.report_steps import LoopCount, StepParts, StopCount, TimeSplit, ToolCount
@@ -132,7 +132,7 @@ def _tools(found: StepParts) -> Table:
         ]
         for one in found.tools
     ]
-    return Table("tools", "Calls of tools", *filled(columns, rows))
+    return Table("tools", "Calls of tools", columns, rows)
 
 
 def _limits(one: ToolCount) -> str:
@@ -168,7 +168,7 @@ def _loops(found: StepParts) -> Table:
         ]
         for one in found.loops
     ]
-    return Table("loops", "Calls that came again and again", *filled(columns, rows))
+    return Table("loops", "Calls that came again and again", columns, rows)
 
 
 def _parts(report: RunReport) -> dict[str, object] | None:

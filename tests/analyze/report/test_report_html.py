@@ -112,11 +112,11 @@ def sections(page):
 def test_every_section_stands_in_the_order_of_the_report_and_in_the_list_of_sections(page):
     assert sections(page) == [
         "answer", "leaderboard", "comparison", "matrix", "cases", "tags", "history", "latency",
-        "frontier", "tiers", "failures", "judged", "steps", "resources", "transcripts",
+        "frontier", "tiers", "failures", "checks", "judged", "steps", "resources", "transcripts",
         "provenance", "glossary",
     ]  # fmt: skip
     links = [found["href"] for found in page.all("a")]
-    assert [f"#{name}" for name in sections(page)] == links[1:18]
+    assert [f"#{name}" for name in sections(page)] == links[1:19]
 
 
 def test_every_element_is_closed_and_every_id_stands_once(page):

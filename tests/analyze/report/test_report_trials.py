@@ -331,6 +331,23 @@ def test_every_kind_of_turn_is_a_part_and_errors_are_marked(run):
         "2.5s with waits and retries"  # fmt: skip
 
 
+def test_a_turn_has_its_agent_and_what_its_answer_cost(run):
+    reply = {"cost_usd": 0.25, "usage": {"output_tokens": 3}}
+    summed = {"cost_usd": 9, "usage": {"usage_counts": "cumulative"}}
+    traced(run, [
+        ("runner", {"name": "provider_reply", "detail": reply}),
+        ("message", {"role": "assistant", "content": "hi", "trajectory": "main/helper"}),
+        ("runner", {"name": "provider_reply", "detail": summed}),
+        ("runner", {"name": "provider_reply", "detail": {"cost_usd": "free"}}),
+        ("runner", {"name": "provider_reply", "detail": {"cost_usd": -1}}),
+        ("runner", {"name": "provider_reply", "detail": {"cost_usd": True}}),
+    ])  # fmt: skip
+    (one,) = shown(run.runs_dir, "run-1").shown
+
+    assert [part.cost_usd for part in one.parts] == [0.25, None, None, None, None, None]
+    assert [part.agent for part in one.parts][:2] == [None, "main/helper"]
+
+
 def test_two_hundred_turns_are_there_whole(run):
     traced(run, turns(100))
     (one,) = shown(run.runs_dir, "run-1", budget=200_000).shown
