@@ -100,7 +100,7 @@ class Pages:
             run: a run id, a path to its folder, `latest`, `previous` or `label:NAME`.
             baseline: what `compare` takes as its base, or `none`; by default the run of the suite
                 before.
-            transcript_bytes: of text of transcripts, as UTF-8; by default 100 KB.
+            transcript_bytes: of transcripts, as a page embeds them; by default 2,150 KB.
             known: shifts that are acknowledged.
             limits: thresholds, and where they are from.
 

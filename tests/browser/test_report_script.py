@@ -375,6 +375,8 @@ def test_errors_are_walked_one_after_the_other_and_around(page):
         expect(page.locator("#trials .count")).to_have_text(f"error {place + 1} of 2")
         expect(errors.nth(place)).to_be_focused()
         expect(errors.nth(place).locator("pre")).to_be_in_viewport()
+    page.locator("#find-trials").press("Enter")
+    expect(page.locator("mark.hit.is-current")).to_be_in_viewport()
 
 
 def test_the_keyboard_alone_reaches_and_does_everything(page):

@@ -143,7 +143,8 @@
   count.setAttribute("role", "status");
 
   let marks = [];
-  let current = null; // the hit or the error that was shown last
+  let hit = null; // the mark that was shown last
+  let error = null; // the same of the places that went wrong
   let opened = new Set(); // by the search, to be closed with it
 
   function unmark() {
@@ -181,9 +182,9 @@
   }
 
   function markIn(element) {
-    for (const node of textNodes(element)) {
+    for (const node of textNodes(element).filter((one) => !one.parentElement.closest(".peek"))) {
       const hits = [...node.data.matchAll(pattern)].slice(0, MAX_MARKS - marks.length);
-      if (hits.length && !node.parentElement.closest(".peek")) {
+      if (hits.length) {
         for (let one = node.parentElement; one !== element; one = one.parentElement) {
           if (one.tagName === "DETAILS" && !one.open) {
             one.open = true;
@@ -191,9 +192,9 @@
           }
         }
       }
-      for (const hit of hits.reverse()) {
-        const found = node.splitText(hit.index);
-        found.splitText(hit[0].length);
+      for (const one of hits.reverse()) {
+        const found = node.splitText(one.index);
+        found.splitText(one[0].length);
         const mark = made("mark", "hit");
         found.replaceWith(mark);
         mark.append(found);
@@ -204,7 +205,8 @@
 
   function choose() {
     unmark();
-    current = null;
+    hit = null;
+    error = null;
     pattern = patternOf(input.value);
     let hits = 0;
     matched = rows.filter((element) => {
@@ -276,9 +278,9 @@
     if (event.key === "Enter" && all.length) {
       event.preventDefault();
       all.forEach((mark) => mark.classList.remove("is-current"));
-      current = after(all, current);
-      current.classList.add("is-current");
-      current.scrollIntoView({ block: "center" });
+      hit = after(all, hit);
+      hit.classList.add("is-current");
+      hit.scrollIntoView({ block: "center" });
     }
   });
 
@@ -292,13 +294,14 @@
       count.textContent = "no error in these trials";
       return;
     }
-    const at = errors.findIndex(({ element, n }) => current?.element === element && current?.n === n);
-    current = errors[(at + 1) % errors.length];
-    current.element.hidden = false;
-    open(current.element);
-    const place = current.parts.slice(0, current.n).filter((part) => part.is_error).length;
-    reveal(current.element.querySelectorAll(".is-error")[place]);
-    count.textContent = `error ${((at + 1) % errors.length) + 1} of ${errors.length}`;
+    const at = errors.findIndex(({ element, n }) => error?.element === element && error.n === n);
+    const place = (at + 1) % errors.length;
+    error = errors[place];
+    error.element.hidden = false;
+    open(error.element);
+    const before = error.parts.slice(0, error.n).filter((part) => part.is_error).length;
+    reveal(error.element.querySelectorAll(".is-error")[before]);
+    count.textContent = `error ${place + 1} of ${errors.length}`;
   }
 
   // The address says what is chosen.
