@@ -13,6 +13,7 @@ from analyze.report.build import build_report
 from analyze.report.html.page import render_html
 from schemas.run.model_names import with_names
 from tests.support.analyze_cli import call
+from tests.support.packed_trials import trials_of
 from tests.support.report_context import limits_of
 from tests.support.run_builder import RunBuilder
 
@@ -206,8 +207,9 @@ def test_a_page_has_names_and_its_places_have_ids(runs):
 
     assert LARGE in page
     assert "zz_alpha · openrouter · acme/alpha" in page
-    assert re.search(r'id="trial-zz_alpha-case_\d-1"', page)
-    assert 'data-model="zz_alpha"' in page
+    (one, *_) = [one for one in trials_of(page) if one["model_id"] == "zz_alpha"]
+    assert re.fullmatch(r"trial-zz_alpha-case_\d-\d", one["anchor"])
+    assert one["model"] == LARGE
     assert "<b>Evil" not in page
     assert "&lt;b&gt;Evil" in page
     assert "\u202e" not in page

@@ -12,6 +12,7 @@ from analyze.gate.rules import judge
 from analyze.report.html.page import render_html
 from analyze.report.markdown import report_markdown
 from schemas.output.regressions import GateResult, OpenShift
+from schemas.output.report import REPORT_VERSION
 from tests.support.analyze_cli import call, on_screen
 from tests.support.gates import RULES, comparison, difference, group, night, ratio
 from tests.support.nights import Nights
@@ -252,7 +253,7 @@ def test_a_report_and_the_library_name_it_unless_it_is_acknowledged(
     gates = [answer(15, known=known).exit_code for known in (None, path)]
     assert answer(15, quarantine=path).exit_code == 0
     assert "night-09" in [one.first_run for one in report.open_shifts]
-    assert acknowledged.schema_version == 2
+    assert acknowledged.schema_version == REPORT_VERSION
     assert [o for o in acknowledged.open_shifts if o.series.metric == "passed_rate"] == []
     assert gates == [1, 0]
 
