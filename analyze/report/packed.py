@@ -60,6 +60,16 @@ SLACK_BYTES = 40_000
 """That the compressor may hold back; nearer to the end than this the size is taken exactly."""
 
 
+def deflater() -> zlib._Compress:
+    """Return what makes raw deflate, as small as it gets."""
+    return zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+
+
+def as_base64(content: bytes) -> str:
+    """Return bytes as a page holds them."""
+    return base64.b64encode(content).decode("ascii")
+
+
 class PackedTrials:
     """Transcripts that are added one by one, with the bytes that a page would embed of them."""
 
@@ -79,7 +89,7 @@ class PackedTrials:
         """
         self._visible = visible
         self._places: dict[str, int] = {}
-        self._compressor = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._compressor = deflater()
         self._done: list[bytes] = []
         self._size = 0
         order = {"models": [*map(visible, models)], "cases": [*map(visible, cases)]}
@@ -101,7 +111,7 @@ class PackedTrials:
     def embedded(self) -> str:
         """Return all of it as base64; nothing can be added afterwards."""
         self._take(self._compressor.flush())
-        return base64.b64encode(b"".join(self._done)).decode("ascii")
+        return as_base64(b"".join(self._done))
 
     def _write(self, line: object) -> None:
         self._take(self._compressor.compress(orjson.dumps(line) + b"\n"))

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from analyze.render.numbers import duration, usd
 from tests.support.reported_run import LONG, MODELS, N_CASES, N_REPETITIONS, NEEDLE
 from tests.support.watched_page import Watched, draw_all, tip_over
 
@@ -237,6 +238,15 @@ def test_a_link_to_a_trial_opens_it(shared):
     assert page.locator(f"#{TRIAL} > summary").evaluate("one => one === document.activeElement")
     assert page.locator(f"#{TRIAL} > summary").evaluate(IS_SEEN)
     shared.was_quiet()
+
+
+def test_scripts_write_times_and_money_as_the_rest_of_the_page_does(page):
+    times = [0, 1, 999, 1_000, 1_234, 59_949, 59_950, 61_000, 152_400, 3_599_499, 3_600_000]
+    times += [7_384_000, 86_399_999, 90_000_000, 10**9]
+    sums = [0.0000009, 0.00011, 0.0123, 0.5, 0.999, 1, 12.345, 1234.5]
+    assert page.evaluate("all => all.map(benchlake.duration)", times) == list(map(duration, times))
+    assert page.evaluate("benchlake.duration(-1234)") == "-1.2s"
+    assert page.evaluate("all => all.map(benchlake.usd)", sums) == list(map(usd, sums))
 
 
 def test_every_sign_of_the_matrix_is_a_link_with_words(page):

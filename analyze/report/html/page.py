@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,7 +22,7 @@ from markupsafe import Markup
 from analyze.render.numbers import duration, moment, whole
 from analyze.render.text import safe
 from analyze.report.html.chart_bundle import fetched_bundle
-from analyze.report.packed import PackedTrials
+from analyze.report.packed import PackedTrials, as_base64, deflater
 from analyze.report.sections import SECTIONS
 from analyze.report.sentences import headline_of
 from analyze.report.table import Table, anchors_of, explained, filled
@@ -31,17 +30,9 @@ from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.run.model_names import id_of
 
-SCRIPTS = (
-    *(
-        "unpack.js",
-        "tables.js",
-        "links.js",
-        "transcript.js",
-        "trials.js",
-        "cases.js",
-        "matrix.js",
-        "boot.js",
-    ),
+SCRIPTS = tuple(
+    f"{name}.js"
+    for name in ["unpack", "tables", "links", "transcript", "trials", "cases", "matrix", "boot"]
 )
 """In the order in which they stand in the page, each an element with a hash of its own."""
 
@@ -187,9 +178,8 @@ def render_html(
 
 def deflated(text: str) -> str:
     """Return a text as `unpack.js` reads it: raw deflate as base64."""
-    compressor = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    packed = compressor.compress(text.encode()) + compressor.flush()
-    return base64.b64encode(packed).decode("ascii")
+    compressor = deflater()
+    return as_base64(compressor.compress(text.encode()) + compressor.flush())
 
 
 def _trials(report: RunReport) -> str:
@@ -224,15 +214,8 @@ def _environment() -> Environment:
         whole=whole,
         counted=counted,
         duration=duration,
-        since=_since,
-        model_id=id_of,
     )
     return environment
-
-
-def _since(ms: int) -> str:
-    """Return a distance in time: `+1.2s`, also of a clock that was set back."""
-    return ("-" if ms < 0 else "+") + duration(abs(ms))
 
 
 def _shown(value: object) -> object:

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { made, button, plural, duration } = window.benchlake;
+  const { made, button, plural, duration, usd } = window.benchlake;
   const SAID_ABOVE = "final output: the message above";
   const SAID = new Set(["message", "final_output"]); // by somebody: not folded at first
   const LONG_TEXT = 1500; // characters of a turn that is folded at first
@@ -45,7 +45,7 @@
       head.push(" ", made("small", "", `${part.after_ms < 0 ? "" : "+"}${duration(part.after_ms)}`));
     }
     if (part.cost_usd) {
-      head.push(" ", made("small", "", `${part.cost_usd.toPrecision(2)} USD`));
+      head.push(" ", made("small", "", `${usd(part.cost_usd)} USD`));
     }
     const role = part.kind === "message" ? ` role-${part.name.split(" ")[0]}` : "";
     const look = `part part-${part.kind}${role}${part.is_error ? " is-error" : ""}`;

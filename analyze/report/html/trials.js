@@ -3,7 +3,7 @@
 (async function () {
   "use strict";
 
-  const { made, button, plural, duration, sign, answerOf, contents, reveal } = window.benchlake;
+  const { made, button, plural, duration, usd, sign, answerOf, contents, reveal } = window.benchlake;
   const MAX_MARKS = 2000; // more hits are counted, but not marked
   const MAX_OPENED = 20; // trials that a search opens
   const PAUSE_MS = 150; // of typing, before the search begins
@@ -61,7 +61,7 @@
     const peek = made("span", "peek", said.replace(/\s+/g, " "));
     peek.dir = "auto";
     const took = trial.e2e_ms === null ? "" : duration(trial.e2e_ms);
-    const cost = trial.cost_usd ? `${trial.cost_usd.toPrecision(2)} USD` : "";
+    const cost = trial.cost_usd ? `${usd(trial.cost_usd)} USD` : "";
     const summary = made("summary", "",
       sign(trial), " ", made("b", "", made("bdi", "", trial.case_id)), " ",
       made("small", "", made("bdi", "", trial.model), ` · repetition ${trial.repetition} · ${trial.verdict}${which}`),

@@ -87,10 +87,32 @@
 
   const plural = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 
+  const two = (n) => String(n).padStart(2, "0");
+
+  // `850ms`, `12.3s`, `3m12s`, `1h05m`, `2d03h`, as the rest of the page has it.
   function duration(ms) {
-    const s = Math.abs(ms) / 1000;
-    const text = s < 1 ? `${Math.abs(ms)}ms` : s < 100 ? `${s.toFixed(1)}s` : `${Math.round(s / 60)}m`;
-    return `${ms < 0 ? "-" : ""}${text}`;
+    if (ms < 0) {
+      return `-${duration(-ms)}`;
+    }
+    if (ms < 1000) {
+      return `${Math.round(ms)}ms`;
+    }
+    if (ms < 59950) {
+      return `${(ms / 1000).toFixed(1)}s`;
+    }
+    const s = Math.round(ms / 1000);
+    const minutes = Math.floor(s / 60);
+    const hours = Math.floor(minutes / 60);
+    if (s < 3600) {
+      return `${minutes}m${two(s % 60)}s`;
+    }
+    return hours < 24 ? `${hours}h${two(minutes % 60)}m` : `${Math.floor(hours / 24)}d${two(hours % 24)}h`;
+  }
+
+  // Cents from one dollar on, three digits below, as the rest of the page has it.
+  function usd(amount) {
+    const digits = amount > 0 && amount < 1 ? Math.min(2 - Math.floor(Math.log10(amount)), 9) : 2;
+    return amount.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   }
 
   const SIGNS = new Map([[true, ["✓", "y"]], [false, ["✗", "x"]], [null, ["–", "o"]]]);
@@ -108,5 +130,5 @@
   });
   const unpacked = loaded.then(unpack);
 
-  window.benchlake = { charts, unpacked, made, button, grouped, plural, duration, sign };
+  window.benchlake = { charts, unpacked, made, button, grouped, plural, duration, usd, sign };
 })();

@@ -342,7 +342,6 @@ def _page_parts(report: RunReport) -> dict[str, object] | None:
         return None
     return {
         "n_shown": found.n_trials - found.n_left_out,
-        "n_trials": found.n_trials,
         "n_left_out": found.n_left_out,
         "command": found.command,
     }

@@ -13,7 +13,6 @@ from markupsafe import Markup
 from analyze.report.first_screen import standings
 from analyze.report.html.chart_bundle import fetched_bundle
 from analyze.report.html.page import SCRIPTS, STYLE, read_asset, render_html, visible, visible_in
-from analyze.report.html.page import _since as since
 from analyze.report.packed import PackedTrials
 from analyze.report.sections.comparison import _number_in as number_in
 from analyze.report.sections.comparison import changed_cases
@@ -405,10 +404,6 @@ def test_changed_cases_sort_by_the_rate_of_either_side(report):
         assert float(base.value) == pytest.approx(change.base_passed / change.base_scored, 1e-4)
         rate = change.candidate_passed / change.candidate_scored
         assert float(candidate.value) == pytest.approx(rate, 1e-4)
-
-
-def test_a_turn_before_the_request_has_a_sign():
-    assert (since(1_234), since(-1_234)) == ("+1.2s", "-1.2s")
 
 
 def test_names_of_places_are_safe_short_and_their_own():
