@@ -47,7 +47,7 @@ MAX_MARKS = 20
 """Of a cell; its counts are of all repetitions."""
 
 MAX_CHECKS = 200
-"""Rows of checks; of more the ones that failed least are left out."""
+"""Rows of checks; of more the ones that failed least are left out, which the table says."""
 
 MAX_FAILURES = 100
 """Rows of the table."""
@@ -228,7 +228,8 @@ def checks(report: RunReport) -> Table:
         ]
         for one in report.checks
     ]
-    return Table("checks", "Deterministic checks", columns, rows)
+    more = f"The {whole(MAX_CHECKS)} that failed most." if len(rows) >= MAX_CHECKS else ""
+    return Table("checks", "Deterministic checks", columns, rows, more)
 
 
 def matrix(report: RunReport) -> Table:

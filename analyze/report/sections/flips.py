@@ -29,10 +29,10 @@ MAX_PAIRS = 20_000
 """Pairs of the same word or line on both sides; past it the search would take seconds."""
 
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-"""Chinese, Japanese and Korean, which have no space between words."""
+"""Chinese, Japanese and Korean, where one character is what a short word is elsewhere."""
 
 WORD = re.compile(rf"\s+|[{CJK}]|[^\s{CJK}]+")
-"""A word, the space between two, or a character of a script without spaces."""
+"""A word, the space between two, or one such character."""
 
 Kind = Literal["same", "base", "candidate"]
 

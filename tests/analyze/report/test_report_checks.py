@@ -5,6 +5,7 @@ import re
 import pytest
 
 from analyze.report.html.page import render_html
+from analyze.report.sections import failures
 from analyze.report.sections.cost_frontier import frontier_lines
 from analyze.report.sections.failures import checks_of
 from analyze.report.table import Cell, Column, filled
@@ -35,6 +36,19 @@ def test_checks_are_counted_by_model_those_that_failed_most_first(run):
         for one in counted
     ] == [("check-1", 3, 3, 1, 1, 1), ("check-0", 3, 3, 2, 1, 0)]
     assert {(one.model_id, one.kind) for one in counted} == {("m1", "contains")}
+
+
+def test_of_many_checks_the_table_says_which_ones_are_there():
+    report = made_report()
+    (one, *_) = report.checks
+    many = tuple(
+        one.model_copy(update={"check_id": f"check-{n}"}) for n in range(failures.MAX_CHECKS)
+    )
+
+    assert failures.checks(report.model_copy(update={"checks": many})).more == (
+        "The 200 that failed most."
+    )
+    assert failures.checks(report).more == ""
 
 
 def test_a_run_without_checks_has_no_such_section(run):
