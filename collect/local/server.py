@@ -16,12 +16,15 @@ import json
 import os
 import select
 import sys
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
 KEY_VARIABLE = "BENCHLAKE_LOCAL_API_KEY"
 """The key comes through the environment, because every user of the machine can read arguments."""
 PARENT_CHECK_SECONDS = 1.0
+LAST_WORDS_SECONDS = 0.5
+"""The engine logs from a thread of its own, which an exit at once would cut off."""
 LOG_ERRORS_ONLY = 1
 
 
@@ -42,6 +45,7 @@ def main() -> None:
     try:
         server = _start(options, api_key)
     except (ImportError, RuntimeError) as exc:
+        time.sleep(LAST_WORDS_SECONDS)
         sys.exit(f"{type(exc).__name__}: {exc}")
     port = urlsplit(server.listening_address).port
     os.write(answers, json.dumps({"port": port}).encode() + b"\n")
