@@ -71,7 +71,7 @@ def comparison(groups: pl.DataFrame) -> Any:
         .encode(x=alt.X(datum=0, type="quantitative", scale=scale))
     )
     return theme.finished(
-        zero + interval + point,
+        alt.layer(zero, interval, point),
         "Against the base",
         "paired by case, with 95 % intervals; models that cannot be compared are left out",
         f"Change of the passed rate of {counted(len(rows), 'model')} against the base, in points "

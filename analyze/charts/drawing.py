@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from altair.utils.schemapi import debug_mode
+
 from analyze.charts import CHARTS
 from analyze.charts.theme import CSS, config_of, with_origin
 from analyze.contracts.trials import RunsRow
@@ -35,11 +37,12 @@ PAGE = {chart.page_id: chart for name in CHARTS.own if (chart := CHARTS[name]).p
 def specs_of(report: RunReport) -> dict[str, dict[str, Any]]:
     """Return the specs of the charts that have something to show, by name."""
     rows = {name: chart.rows(report) for name, chart in PAGE.items()}
-    return {
-        name: _spec(chart.draw(rows[name], report))
-        for name, chart in PAGE.items()
-        if not rows[name].is_empty()
-    }
+    with debug_mode(False):  # else every part is checked against the schema as it is made
+        return {
+            name: _spec(chart.draw(rows[name], report))
+            for name, chart in PAGE.items()
+            if not rows[name].is_empty()
+        }
 
 
 def config_of_report() -> dict[str, Any]:

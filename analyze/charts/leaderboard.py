@@ -28,8 +28,8 @@ BESIDE = 52
 
 def rate_layers(
     rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[float] = ()
-) -> Any:
-    """Return a point, the line of its interval and its number for each row, in the rows' order.
+) -> list[Any]:
+    """Return the layers of a row each: the line of its interval, a point and its number.
 
     Args:
         rows: model_id, and the columns that are named here.
@@ -58,11 +58,11 @@ def rate_layers(
         x=alt.value(alt.ExprRef(f"width + {BESIDE}")), text=alt.Text("rate_text:N")
     )
     if not has_other_means(rows, rate, estimate):
-        return line + point + number
+        return [line, point, number]
     mean = base.mark_tick(thickness=2, size=14, color=theme.COLOURS[0], aria=False).encode(
         x=alt.X(f"{estimate}:Q", scale=theme.SHARE, axis=theme.share_axis(title))
     )
-    return line + mean + point + number
+    return [line, mean, point, number]
 
 
 def with_estimate(frame: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -98,7 +98,7 @@ def leaderboard(models: pl.DataFrame) -> Any:
     """
     rows = _best_first(models, "passed", "passed_ci95_n_trials")
     return theme.finished(
-        rate_layers(rows, "passed", "passed", "passed_ci95_n_trials"),
+        alt.layer(*rate_layers(rows, "passed", "passed", "passed_ci95_n_trials")),
         "Passed",
         "of the trials with a verdict; lines are 95 % intervals by cases"
         + ticks_said(rows, "passed_rate", "passed_ci95_estimate"),
@@ -132,7 +132,7 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
         for name, rate in rows.select("model_id", "tool_use_rate").iter_rows()
     ]
     return theme.finished(
-        alt.layer(*rules, rates),
+        alt.layer(*rules, *rates),
         "Tool use",
         f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals"
         + ticks_said(rows, "tool_use_rate", "tool_use_ci95_estimate"),

@@ -11,9 +11,10 @@ import typer
 
 from analyze.cli_options import RUN_HELP, RUNS, EvaluationProfileOption, KnownOption, NoSyncOption
 from analyze.commands import known_in
-from schemas.errors import ConfigError, Problem, display_path
+from schemas.errors import ConfigError, Problem, counted, display_path
 
 if TYPE_CHECKING:
+    from schemas.config.known_issues import KnownFile
     from schemas.output.report import RunReport
 
 Form = Literal["html", "md", "json"]
@@ -38,7 +39,8 @@ def report(
             "--output",
             "-o",
             metavar="FILE",
-            help="Default: report.html in the run's folder; md and json go to standard output.",
+            help="Default: report.html in the run's folder; md and json go to standard output. "
+            "A folder: a site, with an index and a page for each run.",
         ),
     ] = None,
     run: Annotated[
@@ -63,12 +65,18 @@ def report(
         ),
     ] = 2150,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace FILE although it is no report of ours.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Replace FILE although it is no report of ours; in a folder its files stay.",
+        ),
     ] = False,
     evaluation_profile: EvaluationProfileOption = None,
     no_sync: NoSyncOption = False,
 ) -> None:
     """Report one run: its models, what changed, what to distrust.
+
+    A folder for --output gets a site of all runs, and the same command brings it up to date.
 
     Exit code 0 also when a model regressed: `analyze gate` is there to fail.
 
@@ -78,12 +86,16 @@ def report(
     from analyze.query.run_ref import read_names, resolve_run, run_folder, runs_dir_of
     from analyze.query.session import open_session
     from analyze.render.progress import Progress
-    from analyze.report.file import form_of, page_of, require_free, write_page
+    from analyze.report.file import form_of, is_site, page_of, require_free, write_page
     from schemas.run.layout import is_run_folder
     from schemas.run.model_names import NO_NAMES, with_names
 
     if not runs.exists():
         raise _no_folder(runs)
+    if output is not None and is_site(form, output):
+        _refuse_beside_site(runs, run, baseline)
+        _site(runs, output, known_in(known), transcripts * KB, evaluation_profile, force, no_sync)
+        return
     wanted = form_of(form, output)
     if output is not None:
         require_free(output, wanted, force=force)
@@ -127,6 +139,61 @@ def report(
         typer.echo(text, nl=False)
     else:
         typer.echo(write_page(output, text))
+
+
+def _refuse_beside_site(runs: Path, run: str | None, baseline: str | None) -> None:
+    """Refuse what is of one run alone."""
+    from schemas.run.layout import is_run_folder
+
+    named = {"--run": run, "--baseline": baseline}
+    alone = [option for option, value in named.items() if value is not None]
+    if is_run_folder(runs):
+        alone.insert(0, str(runs))
+    if alone:
+        message = (
+            f"{alone[0]} is of one run, and a folder for --output asks for a site of all runs; "
+            "for the one: -o report.html"
+        )
+        raise typer.BadParameter(message)
+
+
+def _site(
+    runs: Path,
+    output: Path,
+    known: KnownFile | None,
+    transcript_bytes: int,
+    evaluation_profile: str | None,
+    force: bool,
+    no_sync: bool,
+) -> None:
+    """Bring a site up to date, and say what was done."""
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
+    from analyze.render.progress import Progress
+    from analyze.report.html.chart_bundle import fetched_bundle
+    from analyze.site.build import build_site
+    from analyze.site.folder import SiteFolder
+    from analyze.site.keys import PageSettings
+
+    folder = SiteFolder(output, force=force)
+    settings = PageSettings(
+        runs, limits_in_force(Path.cwd()), transcript_bytes, known, evaluation_profile
+    )
+    with (
+        open_session(runs, sync=not no_sync, evaluation_profile=evaluation_profile) as session,
+        Progress() as progress,
+    ):
+        built = build_site(session, folder, settings, fetched_bundle, progress)
+    typer.echo(display_path(built.index))
+    done = (
+        f"{counted(built.n_written, 'page')} written, {built.n_unchanged:,} unchanged, "
+        f"{built.n_removed:,} removed"
+    )
+    typer.echo(done, err=True)
+    for made in built.problems:
+        typer.echo(f"no page of run {made.run_id}: {made.problem}", err=True)
+    if built.problems:
+        raise typer.Exit(1)
 
 
 def _bundle_for(form: str) -> AbstractContextManager[Callable[[], str] | None]:

@@ -19,7 +19,7 @@ import duckdb
 
 from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
 from analyze.lake.repair import interruptible, on_stderr, retry_while_moving, settle
-from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view
+from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view, select_of
 from schemas.errors import ConfigError, Problem, ViewError, display_path
 from schemas.lake import ALIASES, lake_of, live_files
 
@@ -148,6 +148,13 @@ class Session:
             ViewError: it failed; gives the engine's words.
         """
         return self._ask(sql, lambda: self._engine.execute(sql, list(parameters)).fetchnumpy())
+
+    def once(self, view: str) -> str:
+        """Return what to select from, for the one question about a view.
+
+        To create the view would take as long as to plan that question.
+        """
+        return f"({select_of(view)})"
 
     @property
     def has_aliases(self) -> bool:

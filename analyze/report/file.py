@@ -41,6 +41,12 @@ def form_of(form: str | None, output: Path | None) -> str:
     return by_name
 
 
+def is_site(form: str | None, output: Path) -> bool:
+    """Whether a place is one for a site: a folder, or a name without an end that says a form."""
+    says_form = form is not None or output.suffix.lower() in FORMS
+    return not says_form and (output.is_dir() or not output.suffix)
+
+
 def require_free(output: Path, form: str, *, force: bool) -> None:
     """Check that a report may be written to a place.
 

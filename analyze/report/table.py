@@ -59,6 +59,8 @@ class Cell:
     """What a pointer that rests on it is told."""
     below: str = ""
     """A second line."""
+    href: str = ""
+    """Where its text leads."""
     is_unsure: bool = False
     """Too little stands behind the number."""
     marks: tuple[Mark, ...] = ()

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.lake.raw_tables import read_sql
-from analyze.query.catalog import select_of
 from schemas.failures import classify
 
 if TYPE_CHECKING:
@@ -237,8 +236,8 @@ def read_outcomes(session: Session, run_ids: Sequence[str]) -> list[CaseOutcome]
     """
     if not run_ids:
         return []
-    rows = session.rows(  # to create the view costs as much as to plan the one question
-        f"select {', '.join(COLUMNS)} from ({select_of('int_case_outcomes')}) "  # noqa: S608
+    rows = session.rows(
+        f"select {', '.join(COLUMNS)} from {session.once('int_case_outcomes')} "  # noqa: S608
         f"where {of_runs(run_ids)} order by run_id, provider, model, "
         "thinking_level nulls first, model_id, suite_id, case_id",
         run_ids,

@@ -38,6 +38,9 @@ SCRIPTS = tuple(
 
 STYLE = "style.css"
 
+SITE_STYLE = "site.css"
+"""Beside it in a site."""
+
 IN_DATA = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"})
 """What JSON may hold and an element of a page may not, as JSON's escapes of it."""
 
@@ -129,6 +132,12 @@ def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     )
 
 
+SITE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'"
+)
+"""Of a page whose style and scripts are files beside it."""
+
+
 def _only(directive: str, texts: Sequence[str]) -> str:
     return " ".join((directive, *(map(source_of, texts) if texts else ("'none'",))))
 
@@ -139,41 +148,70 @@ def source_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """Files that the pages of a site share, as a page refers to them."""
+
+    style: str
+    script: str
+    library: str
+    """Of the charts; only a page with charts asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SitePlace:
+    """Where a page stands in a site: links, as URLs from the page itself."""
+
+    key: str
+    """Of all that the page is made of."""
+    assets: Assets
+    index: str
+    previous: str = ""
+    """The run before of its suite; empty without one."""
+    next: str = ""
+
+
 def render_html(
     report: RunReport,
     charts: Mapping[str, object],
     bundle: Callable[[], str] = fetched_bundle,
+    site: SitePlace | None = None,
 ) -> str:
     """Return a report as one HTML file, which needs no other and asks for none.
 
     Args:
         report: the typed parts; nothing else is shown.
         charts: `config` of all charts, and `specs` by name; a chart without a spec is left out.
-        bundle: gives the library of the charts; not asked without a chart.
+        bundle: gives the library of the charts; not asked without a chart, or in a site.
+        site: that it is a page of: style and scripts are files of the site, and so is the library.
 
     Raises:
         AnalyzeError: the library of the charts cannot be had.
     """
     specs = cast("Mapping[str, object]", charts.get("specs") or {})
-    library = bundle() if specs else ""
+    library = bundle() if specs and site is None else ""
     scripts = [*map(read_asset, SCRIPTS)]
     style = read_asset(STYLE)
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            report=report,
-            headline=headline_of(report),
-            sections=sections_of(report),
-            charts=specs.keys(),
-            data=_data(charts) if specs else "",
-            library=deflated(library) if specs else "",
-            trials=_trials(report),
-            policy=policy([library, *scripts] if specs else scripts, [style]),
-            style=Markup(style),  # noqa: S704 - packaged with us
-            scripts=[Markup(script) for script in scripts],  # noqa: S704 - packaged with us
-        )
+    alone = policy([library, *scripts] if specs else scripts, [style])
+    return rendered(
+        "page.html.j2",
+        report=report,
+        headline=headline_of(report),
+        sections=sections_of(report),
+        charts=specs.keys(),
+        data=_data(charts) if specs else "",
+        library=deflated(library) if library else "",
+        trials=_trials(report),
+        policy=alone if site is None else SITE_POLICY,
+        style=Markup(style),  # noqa: S704 - packaged with us
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - packaged with us
+        site=site,
     )
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return what a packaged template makes of some values, each of them escaped."""
+    return _environment().get_template(template).render(**values)
 
 
 def deflated(text: str) -> str:

@@ -47,13 +47,26 @@
     return { trials: lines.map(reader(head)), models: head.models, cases: head.cases };
   }
 
-  let library = null; // of the charts: it runs once
-  async function charts() {
-    library ??= inflated("library").then((text) => {
-      const script = document.createElement("script");
-      script.textContent = text; // the policy of the page knows its hash
+  // A page of a site shares the library with the others; one alone has it inside.
+  async function loadLibrary() {
+    const script = document.createElement("script");
+    const { src } = document.getElementById("library").dataset;
+    if (!src) {
+      script.textContent = await inflated("library"); // the policy of the page knows its hash
+      document.head.append(script);
+      return;
+    }
+    await new Promise((done, fail) => {
+      script.addEventListener("load", done);
+      script.addEventListener("error", () => fail(new Error(`${src} cannot be read`)));
+      script.src = src;
       document.head.append(script);
     });
+  }
+
+  let library = null; // of the charts: it runs once
+  async function charts() {
+    library ??= loadLibrary();
     await library;
     return window.vegaEmbed;
   }

@@ -130,6 +130,11 @@ def _merged_shards(session: Session, groups: Mapping[str, str]) -> dict[str, lis
 
 
 def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
+    """Return a point for each model and run of the suite, as `suite_history` does."""
+    return suite_history(context.session, context.run_id, context.run.row.suite_id)
+
+
+def suite_history(session: Session, run_id: str, suite_id: str) -> tuple[HistoryPoint, ...]:
     """Return a point for each model and run of the suite, oldest run first; empty below two runs.
 
     The newest runs and the reported one, at most `MAX_RUNS` and as many as `MAX_POINTS` points
@@ -138,11 +143,15 @@ def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
     of the suite that somebody tried is left out as in the search for shifts, unless it is the
     reported run.
 
+    Args:
+        session: the open lake.
+        run_id: the reported run.
+        suite_id: of it.
+
     Raises:
         ViewError: the lake cannot be read.
     """
-    run_id = context.run_id
-    rows = context.session.rows(RUNS, [run_id, context.run.row.suite_id, run_id, MAX_RUNS])
+    rows = session.rows(RUNS, [run_id, suite_id, run_id, MAX_RUNS])
     began: dict[str, int] = {}
     groups: dict[str, str] = {}
     for name, started_at_ms, group in rows:
@@ -159,7 +168,7 @@ def history_of(context: ReportContext) -> tuple[HistoryPoint, ...]:
             groups[group] = name
     if len(began) < 2:
         return ()
-    chosen = _as_many_as_fit(_points(context.session, list(began), groups))
+    chosen = _as_many_as_fit(_points(session, list(began), groups))
     if len(chosen) < 2:
         return ()
     return tuple(
