@@ -21,7 +21,7 @@ from typing import NamedTuple
 import altair as alt
 import polars as pl
 
-from analyze.charts.theme import IS_NARROW, STEP
+from analyze.charts.theme import IS_NARROW, STEP, Part
 from analyze.render.text import line_of
 
 NARROW, WIDE = 20, 36
@@ -76,18 +76,18 @@ def rows_of(field: str, names: Sequence[str]) -> alt.Y:
     The order is the scale's domain: a list to sort by would become an expression of the names, in
     which `constructor` is not a name any more.
     """
-    scale = alt.Scale(domain=list(names))
+    scale = Part(domain=list(names))
     return alt.Y(f"{field}:N", scale=scale, sort=None, axis=name_axis())
 
 
-def name_axis() -> alt.Axis:
+def name_axis() -> Part:
     """Return an axis of names that are broken into lines, shorter ones where there is no room."""
     narrow, wide = (
         f"split(replace(datum.label, /{_break(size)}/gu, '$1\\n'), '\\n')"
         for size in (NARROW, WIDE)
     )
     lines = f"({IS_NARROW} ? {narrow} : {wide})"
-    return alt.Axis(
+    return Part(
         title=None, labelExpr=lines, labelLineHeight=LINE, labelOverlap=False,
         labelOffset=alt.ExprRef(f"{-LINE / 2} * (length{lines} - 1)"), labelPadding=8,
         ticks=False, domain=False,
@@ -138,13 +138,13 @@ class LogRange:
     from_zero: bool
 
     @property
-    def scale(self) -> alt.Scale:
+    def scale(self) -> Part:
         """Return the scale; what lies beyond an end stands on it."""
         if self.from_zero:
-            return alt.Scale(type="symlog", constant=self.low, domain=[0, self.high], clamp=True)
-        return alt.Scale(type="log", domain=[self.low, self.high], nice=False, clamp=True)
+            return Part(type="symlog", constant=self.low, domain=[0, self.high], clamp=True)
+        return Part(type="log", domain=[self.low, self.high], nice=False, clamp=True)
 
-    def axis(self, title: str, label: str) -> alt.Axis:
+    def axis(self, title: str, label: str) -> Part:
         """Return an axis with round ticks.
 
         Args:
@@ -152,7 +152,7 @@ class LogRange:
             label: an expression of a tick's text, such as `MILLIS`.
         """
         ticks = ticks_of(self.low, self.high)
-        return alt.Axis(
+        return Part(
             title=title, values=[0.0, *ticks] if self.from_zero else ticks, labelExpr=label,
             labelOverlap="greedy",
         )  # fmt: skip

@@ -50,8 +50,8 @@ def comparison(groups: pl.DataFrame) -> Any:
     )
     base = alt.Chart(worded).encode(y=rows_of("candidate_model_id", models))
     reach, marked = _reach(rows), _marked(rows)
-    scale = alt.Scale(domain=[-reach, reach])
-    axis = alt.Axis(title="change in points of 100", values=_ticks(reach),
+    scale = theme.Part(domain=[-reach, reach])
+    axis = theme.Part(title="change in points of 100", values=_ticks(reach),
                     labelExpr="datum.value ? format(100 * datum.value, '+.3~f') : '0'")  # fmt: skip
     interval = base.mark_rule(strokeWidth=4, opacity=0.45, aria=False).encode(
         x=alt.X("low:Q", scale=scale, axis=axis), x2=alt.X2(field="high"), color=marked["color"]
@@ -88,7 +88,7 @@ def _marked(rows: pl.DataFrame) -> dict[str, Any]:
     seen = [verdict for verdict in VERDICTS if verdict in there]
     legend = theme.legend_below(seen, axis_width(rows["candidate_model_id"].to_list()))
     colours, shapes = (
-        alt.Scale(domain=seen, range=[VERDICTS[verdict][part] for verdict in seen])
+        theme.Part(domain=seen, range=[VERDICTS[verdict][part] for verdict in seen])
         for part in (0, 1)
     )
     return {

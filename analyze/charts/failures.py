@@ -83,7 +83,7 @@ def failures(counts: pl.DataFrame) -> Any:
     y = axes.rows_of("model_id", models)
     few = list(range(max(totals["n_trials"]) + 1))  # of these the library marks halves too
     ticks = {"values": few} if len(few) <= MAX_TICKS else {"tickCount": MAX_TICKS - 1}
-    axis = alt.Axis(format=",d", **ticks)
+    axis = theme.Part(format=",d", **ticks)
     words = theme.tip({
         "model": "datum.model_id", "failure_type": "datum.failure_type", "cause": "datum.cause",
         "trials": theme.d3_text("n_trials", ","),
@@ -97,7 +97,7 @@ def failures(counts: pl.DataFrame) -> Any:
             y=y,
             color=alt.Color(
                 "cause:N",
-                scale=alt.Scale(domain=seen, range=[CAUSES[cause] for cause in seen]),
+                scale=theme.Part(domain=seen, range=[CAUSES[cause] for cause in seen]),
                 legend=theme.legend_below(seen, axes.axis_width(models), "cause"),
             ),
         )
@@ -207,7 +207,7 @@ def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
         alt.Chart(late)
         .mark_text(align="right", tooltip=words, color=theme.WORSE)
         .encode(
-            x=alt.value(alt.ExprRef(f"width + {BESIDE}")),
+            x=theme.constant(alt.XValue, alt.ExprRef(f"width + {BESIDE}")),
             y=axes.rows_of("model_id", models),
             text=alt.Text("label:N"),
         )
@@ -267,19 +267,19 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
         "with a verdict": "datum.n_scored", "planned": "datum.n_planned",
     })  # fmt: skip
     base = alt.Chart(rows).encode(
-        x=alt.X("model_id:N", title=None, axis=alt.Axis(orient="top", labelAngle=-30)),
-        y=alt.Y("case_id:N", scale=alt.Scale(domain=order), sort=None, title=None),
+        x=alt.X("model_id:N", title=None, axis=theme.Part(orient="top", labelAngle=-30)),
+        y=alt.Y("case_id:N", scale=theme.Part(domain=order), sort=None, title=None),
     )
     boxes = base.mark_rect(stroke=theme.PAPER, strokeWidth=2, tooltip=words).encode(
         color=alt.condition(
             "datum.n_scored > 0",
             alt.Color(
                 "passed_rate:Q",
-                scale=alt.Scale(
+                scale=theme.Part(
                     domain=[0, 0.5, 1], range=[theme.WORSE, theme.role("middle"), theme.COLOURS[0]],
                     interpolate="rgb",
                 ),
-                legend=alt.Legend(title="passed", format="%"),
+                legend=theme.Part(title="passed", format="%"),
             ),
             alt.value(theme.GRID),
         )

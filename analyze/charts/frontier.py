@@ -118,7 +118,7 @@ def _ends(rows: pl.DataFrame) -> list[float]:
 def _layers(rows: pl.DataFrame, span: axes.LogRange, along: _Along) -> Any:
     x = alt.X("x:Q", scale=span.scale, axis=span.axis(along.axis, along.label))
     y = alt.Y("passed_rate:Q", scale=theme.SHARE, axis=theme.share_axis("passed"))
-    base = alt.Chart(rows)
+    base = alt.Chart()
     line = base.transform_filter("datum.best").mark_line(
         interpolate="step-after", color=theme.COLOURS[0], opacity=0.4, strokeDash=[4, 3], aria=False
     )
@@ -139,13 +139,14 @@ def _layers(rows: pl.DataFrame, span: axes.LogRange, along: _Along) -> Any:
     marks = base.mark_point(size=90, strokeWidth=2, opacity=1, tooltip=words).encode(
         x=x,
         y=y,
-        fill=alt.condition("datum.best", alt.value(theme.COLOURS[0]), alt.value(theme.PAPER)),
-        stroke=alt.condition("datum.best", alt.value(theme.COLOURS[0]), alt.value(theme.QUIET)),
+        fill=theme.where(alt.FillValue, "datum.best", theme.COLOURS[0], theme.PAPER),
+        stroke=theme.where(alt.StrokeValue, "datum.best", theme.COLOURS[0], theme.QUIET),
     )
     halo = _text(base, stroke=theme.PAPER, strokeWidth=3, strokeJoin="round").encode(x=x, y=y)
     names = _text(base).encode(x=x, y=y)
     means = [_means(base, x)] if has_other_means(rows, "passed_rate", "estimate") else []
-    return alt.layer(line.encode(x=x, y=y), of_rate, of_x, *means, marks, halo, names)
+    layers = (line.encode(x=x, y=y), of_rate, of_x, *means, marks, halo, names)
+    return alt.layer(*layers, data=rows)
 
 
 def _means(base: alt.Chart, x: alt.X) -> Any:

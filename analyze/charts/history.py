@@ -59,8 +59,8 @@ def shift_rules(shifts: pl.DataFrame, points: pl.DataFrame) -> list[Any]:
         return []
     words = theme.tip({"new level since": "datum.run", "of": "datum.all"})
     base = alt.Chart(alt.InlineData(rows)).encode(
-        x=alt.X("at:T", scale=alt.Scale(type="utc")),
-        color=alt.condition("datum.worse", alt.value(theme.WORSE), alt.value(theme.BETTER)),
+        x=alt.X("at:T", scale=theme.Part(type="utc")),
+        color=theme.where(alt.ColorValue, "datum.worse", theme.WORSE, theme.BETTER),
     )
     rule = base.mark_rule(strokeWidth=1.5, strokeDash=[5, 3], tooltip=words)
     label = base.transform_filter("datum.line >= 0").mark_text(
@@ -156,7 +156,7 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
     moved = None if shifts is None else shifts.filter(shifts["series_metric"] == "passed_rate")
     coloured = _coloured(rows, moved)
     is_bright = rows["model"].is_in(coloured)
-    x = alt.X("at:T", scale=alt.Scale(type="utc"), axis=_axis(rows))
+    x = alt.X("at:T", scale=theme.Part(type="utc"), axis=_axis(rows))
     layers = _grey(rows.filter(~is_bright), x) + _bright(rows.filter(is_bright), x, coloured)
     if moved is not None:
         layers += shift_rules(moved, rows)
@@ -208,7 +208,7 @@ def _grey(rows: pl.DataFrame, x: alt.X) -> list[Any]:
 
 
 def _bright(rows: pl.DataFrame, x: alt.X, coloured: list[str]) -> list[Any]:
-    scale = alt.Scale(domain=coloured, range=list(theme.COLOURS[: len(coloured)]))
+    scale = theme.Part(domain=coloured, range=list(theme.COLOURS[: len(coloured)]))
     legend = theme.legend_below(coloured, "60", symbolType="circle", symbolSize=60)
     colour = alt.Color("model:N", scale=scale, legend=legend)
     y = alt.Y("rate:Q", scale=theme.SHARE, axis=theme.share_axis("passed"))
@@ -250,7 +250,7 @@ def _chart(rows: pl.DataFrame) -> alt.Chart:
     return alt.Chart(runs).transform_flatten(values)
 
 
-def _axis(rows: pl.DataFrame) -> alt.Axis:
+def _axis(rows: pl.DataFrame) -> theme.Part:
     """Return an axis of time whose labels say as much as its span needs."""
     ends: list[int] = [min(rows["at"]), max(rows["at"])]
     span = ends[1] - ends[0]
@@ -262,7 +262,7 @@ def _axis(rows: pl.DataFrame) -> alt.Axis:
         else "%H:%M:%S"
     )  # fmt: skip
     count = alt.ExprRef(f"{theme.IS_NARROW} ? 3 : 6")
-    return alt.Axis(
+    return theme.Part(
         title="start of the run, UTC", format=form, tickCount=count, labelOverlap="greedy"
     )
 

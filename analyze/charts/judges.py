@@ -83,7 +83,7 @@ def judges(splits: pl.DataFrame) -> Any:
             y=axes.rows_of("name", names),
             color=alt.Color(
                 "part:N",
-                scale=alt.Scale(domain=list(seen), range=[colour for _, colour in seen.values()]),
+                scale=theme.Part(domain=list(seen), range=[colour for _, colour in seen.values()]),
                 legend=theme.legend_below(seen, axes.axis_width(names), "scores vary by"),
             ),
         )

@@ -22,14 +22,17 @@ from schemas.errors import counted
 PARTS = ("rate", "ci95_low", "ci95_high", "ci95_estimate")
 """What the columns of a rate and of its interval end in."""
 
+TOOL_USED = "expected tool used"
+"""Title of an axis."""
+
 BESIDE = 52
 """From the end of the scale to the end of the number, in px."""
 
 
 def rate_layers(
     rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[float] = ()
-) -> list[Any]:
-    """Return the layers of a row each: the line of its interval, a point and its number.
+) -> Any:
+    """Return a layer each of the lines of intervals, the points and their numbers.
 
     Args:
         rows: model_id, and the columns that are named here.
@@ -42,7 +45,7 @@ def rate_layers(
     """
     rate, low, high, estimate = (f"{what}_{part}" for part in PARTS)
     worded = theme.with_rates(rows, rate, (low, high, estimate), *beside)
-    base = alt.Chart(worded).encode(y=rows_of("model_id", rows["model_id"].to_list()))
+    base = alt.Chart().encode(y=rows_of("model_id", rows["model_id"].to_list()))
     x = alt.X(f"{rate}:Q", scale=theme.SHARE, axis=theme.share_axis(title))
     line = base.mark_rule(strokeWidth=4, color=theme.COLOURS[0], opacity=0.4, aria=False).encode(
         x=alt.X(f"{low}:Q", scale=theme.SHARE, axis=theme.share_axis(title)), x2=alt.X2(field=high)
@@ -55,14 +58,14 @@ def rate_layers(
         filled=True, size=90, color=theme.COLOURS[0], opacity=1, tooltip=words
     ).encode(x=x)
     number = base.mark_text(align="right", aria=False).encode(
-        x=alt.value(alt.ExprRef(f"width + {BESIDE}")), text=alt.Text("rate_text:N")
+        x=theme.constant(alt.XValue, alt.ExprRef(f"width + {BESIDE}")), text=alt.Text("rate_text:N")
     )
     if not has_other_means(rows, rate, estimate):
-        return [line, point, number]
+        return alt.layer(line, point, number, data=worded)
     mean = base.mark_tick(thickness=2, size=14, color=theme.COLOURS[0], aria=False).encode(
         x=alt.X(f"{estimate}:Q", scale=theme.SHARE, axis=theme.share_axis(title))
     )
-    return [line, mean, point, number]
+    return alt.layer(line, mean, point, number, data=worded)
 
 
 def with_estimate(frame: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -98,7 +101,7 @@ def leaderboard(models: pl.DataFrame) -> Any:
     """
     rows = _best_first(models, "passed", "passed_ci95_n_trials")
     return theme.finished(
-        alt.layer(*rate_layers(rows, "passed", "passed", "passed_ci95_n_trials")),
+        rate_layers(rows, "passed", "passed", "passed_ci95_n_trials"),
         "Passed",
         "of the trials with a verdict; lines are 95 % intervals by cases"
         + ticks_said(rows, "passed_rate", "passed_ci95_estimate"),
@@ -124,15 +127,14 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
     """
     rows = _best_first(models, "tool_use", "tool_use_n")
     edges = (bounds.tier_1_from, bounds.tier_2_from)
-    rules = [layer for number, edge in enumerate(edges, 1) for layer in _bound(number, edge)]
-    rates = rate_layers(rows, "tool_use", "expected tool used", "tool_use_n", edges)
+    rates = rate_layers(rows, "tool_use", TOOL_USED, "tool_use_n", edges)
     first, second = map(theme.share, edges)
     said = [
         f"{name} {theme.share(rate, *edges)}"
         for name, rate in rows.select("model_id", "tool_use_rate").iter_rows()
     ]
     return theme.finished(
-        alt.layer(*rules, *rates),
+        alt.layer(*_bounds(edges), rates),
         "Tool use",
         f"tier 1 from {first}, tier 2 from {second}; lines are 95 % intervals"
         + ticks_said(rows, "tool_use_rate", "tool_use_ci95_estimate"),
@@ -142,14 +144,15 @@ def tiers(models: pl.DataFrame, bounds: Thresholds = DEFAULT) -> Any:
     )
 
 
-def _bound(number: int, bound: float) -> tuple[alt.Chart, alt.Chart]:
-    base = alt.Chart(alt.InlineData([{}])).encode(
-        x=alt.X(datum=bound, type="quantitative", scale=theme.SHARE)
-    )
+def _bounds(edges: Sequence[float]) -> tuple[alt.Chart, alt.Chart]:
+    """Return the line at which each tier begins, and its name."""
+    named = [{"from": edge, "tier": f"tier {number}"} for number, edge in enumerate(edges, 1)]
+    x = alt.X("from:Q", scale=theme.SHARE, axis=theme.share_axis(TOOL_USED))
+    base = alt.Chart(alt.InlineData(named)).encode(x=x)
     line = base.mark_rule(color=theme.QUIET, strokeDash=[4, 4], aria=False)
     name = base.mark_text(
         color=theme.QUIET, fontSize=11, align="left", baseline="bottom", dx=3, dy=-3, aria=False
-    ).encode(y=alt.value(0), text=alt.value(f"tier {number}"))
+    ).encode(y=theme.constant(alt.YValue, 0), text="tier:N")
     return line, name
 
 

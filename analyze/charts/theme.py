@@ -23,6 +23,10 @@ from analyze.render.numbers import limits_of, percent
 
 Palette = MappingProxyType[str, str]
 
+Part = dict[str, Any]
+"""An axis, a scale or a legend: the library's own objects hold each of their ninety settings, and
+every layer of a chart copies them several times."""
+
 LIGHT: Palette = MappingProxyType(
     {
         "ink": "#1f2328", "quiet": "#6e7781", "grid": "#d8dee4", "paper": "#ffffff",
@@ -84,9 +88,7 @@ IS_NARROW = "containerSize()[0] < 480"
 """As on a telephone; never so in a picture."""
 
 
-def legend_below(
-    labels: Iterable[str], beside: str, title: str | None = None, **look: Any
-) -> alt.Legend:
+def legend_below(labels: Iterable[str], beside: str, title: str | None = None, **look: Any) -> Part:
     """Return a legend under a chart, with as many columns as there is room for.
 
     Args:
@@ -97,7 +99,7 @@ def legend_below(
     """
     longest = min(MAX_LEGEND_CHARS, max(map(len, labels), default=1))
     there = f"(containerSize()[0] || {PICTURE_WIDTH}) - {beside}"
-    return alt.Legend(
+    return Part(
         title=title, orient="bottom", symbolOpacity=1,
         columns=alt.ExprRef(f"max(1, floor(({there}) / {8 * longest + 30}))"),
         labelExpr=f"truncate(datum.label, {MAX_LEGEND_CHARS}, 'center')", **look,
@@ -177,13 +179,32 @@ def themed(chart: Any, palette: Palette) -> Any:
     return painted
 
 
-def share_axis(title: str) -> alt.Axis:
+def share_axis(title: str) -> Part:
     """Return an axis of a rate between 0 and 1, in percent."""
-    return alt.Axis(title=title, format="%", values=[0, 0.25, 0.5, 0.75, 1])
+    return Part(title=title, format="%", values=[0, 0.25, 0.5, 0.75, 1])
 
 
-SHARE = alt.Scale(domain=[0, 1])
+SHARE = Part(domain=[0, 1])
 """A rate: always the whole of it, so that two charts can be held side by side."""
+
+
+def constant(channel: Any, value: Any) -> Any:
+    """Return a channel that has one value everywhere, by its class such as `alt.XValue`."""
+    return channel(value)
+
+
+def where(channel: Any, test: str, value: Any, otherwise: Any) -> Any:
+    """Return a channel that has one value where a test holds, and another one elsewhere.
+
+    As an object: the library takes milliseconds to make one of what `alt.condition` returns.
+
+    Args:
+        channel: its class for values, such as `alt.FillValue`.
+        test: an expression.
+        value: where it holds.
+        otherwise: elsewhere.
+    """
+    return channel(otherwise, condition={"test": test, "value": value})
 
 
 def tip(rows: Mapping[str, str]) -> alt.ExprRef:

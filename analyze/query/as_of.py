@@ -7,9 +7,10 @@ window of it is what the views see.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from analyze.lake.raw_tables import RAW_TABLES, literal
 from analyze.query.catalog import EVERYTHING
@@ -23,12 +24,14 @@ HELD_VIEWS = (
     "stg_deciding_profiles",
     "stg_runs",
     "stg_plans",
+    "stg_results",
     "trials",
     "int_run_models",
     "int_failures",
     "int_case_passes",
     "int_pass_counts",
     "int_tool_counts",
+    "int_checks",
     "int_case_outcomes",
     "run_summary",
     "model_summary",
@@ -79,6 +82,7 @@ class AsOfSession(Session):
         self._texts_of = None if texts_of is None else sorted(texts_of)
         self._is_held = False
         self._run_id: str | None = None
+        self._answers: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
 
     def stand_at(self, run_id: str) -> None:
         """Let every view show this run and those of its suite before it, and no others.
@@ -87,8 +91,20 @@ class AsOfSession(Session):
             ViewError: the lake cannot be read.
         """
         self._run_id = run_id
-        self.rows("select 1 from stg_runs limit 1")  # the lake is held from now on
+        self._answers.clear()
+        super().rows("select 1 from stg_runs limit 1")  # the lake is held from now on
         self._open_window()
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; what was asked of this run before is not asked again.
+
+        Raises:
+            ViewError: it failed; gives the engine's words.
+        """
+        key = sql, repr(parameters)
+        if key not in self._answers:
+            self._answers[key] = super().rows(sql, parameters)
+        return list(self._answers[key])
 
     def once(self, view: str) -> str:
         """Return the view itself, which is there."""

@@ -49,12 +49,15 @@ def read_judgements(
     """Return what judges said of some records of a run, by record_no, profiles in order."""
     if not record_nos:
         return {}
+    judgements = _newest(session, "stg_judgements", JUDGEMENT, run_id, record_nos)
+    if not judgements:
+        return {}
     answers: dict[tuple[int, str], list[dict[str, Any]]] = {}
     for row in _newest(session, "stg_judge_iterations", ANSWER, run_id, record_nos):
         key = row.pop("result_no"), row.pop("profile_id")
         answers.setdefault(key, []).append(row)
     found: dict[int, list[ShownJudgement]] = {}
-    for row in _newest(session, "stg_judgements", JUDGEMENT, run_id, record_nos):
+    for row in judgements:
         key = row.pop("result_no"), row.pop("profile_id")
         found.setdefault(key[0], []).append(ShownJudgement(row, answers.get(key, ())))
     return found

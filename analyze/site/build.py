@@ -62,7 +62,14 @@ def build_site(
             problems.append(made)
         progress("pages", n_done, len(changed))
     missing = {made.run_id for made in problems}
-    index = index_html(session, settings, version("benchlake"), assets_from(""), missing)
+    index = index_html(
+        session,
+        settings,
+        version("benchlake"),
+        assets_from(""),
+        headline_of=folder.headline_of,
+        missing=missing,
+    )
     folder.write(INDEX, index)
     kept = [page.run_id for page in pages if page.run_id not in missing]
     return BuiltSite(

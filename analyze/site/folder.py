@@ -12,6 +12,7 @@ it: a build that was stopped anywhere goes on with the next one.
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
 import re
@@ -32,8 +33,9 @@ ASSETS = "assets"
 MADE_BY = "benchlake"
 
 KEY = re.compile(rb'<meta name="benchlake-key" content="([0-9a-f]{64})">')
-MAX_KEY_OFFSET = 2048
-"""Bytes from the beginning of a page in which its key stands."""
+HEADLINE = re.compile(rb'<meta name="description" content="([^"]*)">')
+MAX_HEAD_BYTES = 16_384
+"""From the beginning of a page, in which both stand."""
 
 END = b"</html>"
 MAX_END_BYTES = 16
@@ -126,12 +128,21 @@ class SiteFolder:
         """Return the key of the page of a run; None where there is none that says it."""
         try:
             with (self.path / RUNS / page_name(run_id)).open("rb") as file:
-                found = KEY.search(file.read(MAX_KEY_OFFSET))
+                found = KEY.search(file.read(MAX_HEAD_BYTES))
                 file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_END_BYTES))
                 is_whole = END in file.read()
         except OSError:
             return None
         return found[1].decode() if found and is_whole else None
+
+    def headline_of(self, run_id: str) -> str:
+        """Return what the page of a run says first; empty without a page."""
+        try:
+            with (self.path / RUNS / page_name(run_id)).open("rb") as file:
+                found = HEADLINE.search(file.read(MAX_HEAD_BYTES))
+        except OSError:
+            return ""
+        return html.unescape(found[1].decode(errors="replace")) if found else ""
 
     def remove_others(self, run_ids: Collection[str], assets: Assets) -> int:
         """Remove pages of runs that are gone, and shared files of before; return how many pages.
@@ -166,7 +177,7 @@ def _is_made_by_us(path: Path) -> bool:
     if path.suffix != ".html":
         return True
     with path.open("rb") as file:
-        return KEY.search(file.read(MAX_KEY_OFFSET)) is not None
+        return KEY.search(file.read(MAX_HEAD_BYTES)) is not None
 
 
 def shared_texts() -> tuple[str, str]:

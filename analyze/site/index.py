@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 600, 120
 """Of the picture of a suite's history, in its own units."""
 
+EDGE = 4
+"""Above the highest rate and below the lowest, so that no line is cut."""
+
 N_COLOURS = 7
 
 MAX_MODELS = 7
@@ -78,6 +81,8 @@ class SuiteShown:
     facts: tuple[str, ...]
     newest: str
     href: str
+    headline: str
+    """Of that page."""
     lines: tuple[Line, ...]
     n_more: int
     low: str
@@ -97,6 +102,8 @@ def index_html(
     settings: PageSettings,
     version: str,
     assets: Assets,
+    *,
+    headline_of: Callable[[str], str],
     missing: Collection[str] = (),
 ) -> str:
     """Return the page.
@@ -106,6 +113,7 @@ def index_html(
         settings: of all pages.
         version: of benchlake.
         assets: as the page refers to them.
+        headline_of: gives what the page of a run says first.
         missing: run_ids that have no page.
 
     Raises:
@@ -128,7 +136,7 @@ def index_html(
         )
         opened = [with_names(one.shift, names) for one in found.shifts]
         history = [with_names(point, names) for point in suite_history(session, newest, suite_id)]
-        shown.append(_suite(runs, history, opened, href_of))
+        shown.append(_suite(runs, history, opened, href_of, headline_of(newest)))
     return rendered(
         "index.html.j2",
         policy=SITE_POLICY,
@@ -155,6 +163,7 @@ def _suite(
     history: Sequence[HistoryPoint],
     opened: Sequence[OpenShift],
     href_of: Callable[[str], str],
+    headline: str,
 ) -> SuiteShown:
     """Return a suite as it is shown.
 
@@ -163,6 +172,7 @@ def _suite(
         history: of it, oldest run first; empty below two runs.
         opened: shifts that stand at its newest run.
         href_of: gives the page of a run; empty for none.
+        headline: of the page of its newest run.
     """
     newest = runs[0]
     order = [*dict.fromkeys(point.run_id for point in history)]
@@ -171,7 +181,7 @@ def _suite(
     x_of = {run_id: round(WIDTH * (n + 0.5) / len(order), 1) for run_id, n in column.items()}
 
     def y_of(rate: float) -> float:
-        return round(HEIGHT * (high - rate) / (high - low), 1)
+        return round(EDGE + (HEIGHT - 2 * EDGE) * (high - rate) / (high - low), 1)
 
     by_model: dict[str, list[HistoryPoint]] = {}
     for point in history:
@@ -199,6 +209,7 @@ def _suite(
         facts=tuple(filter(None, (counted(len(runs), "run"), began and f"newest {began} UTC"))),
         newest=newest.run_id,
         href=href_of(newest.run_id),
+        headline=headline,
         lines=lines or _alone(newest),
         n_more=max(0, len(by_model) - MAX_MODELS),
         low=percent(low),

@@ -127,6 +127,14 @@ def test_index_says_what_stands_open_and_where_it_began(built):
     assert 'href="runs/night-004.html"' in sentence
 
 
+def test_index_says_of_each_suite_what_its_newest_page_says_first(built):
+    index = (built / "site" / "index.html").read_text()
+    for newest in ("night-006", "night-008"):
+        page = (built / "site" / "runs" / f"{newest}.html").read_text()
+        headline = re.search(r'<p class="headline[^>]*>(.*?)</p>', page)[1].replace("\u00a0", " ")
+        assert headline in index
+
+
 def test_page_knows_nothing_of_later_runs(built, tmp_path):
     """Though the link says that there is one."""
     text = (built / "site" / "runs" / "night-003.html").read_text()
