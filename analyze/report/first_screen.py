@@ -108,12 +108,13 @@ def _standing(
 ) -> Standing:
     low, high = answer.low, answer.high
     is_known = low is not None and high is not None
-    mean = case_mean(answer.passed_rate, answer.estimate)
+    mean = case_mean(answer.passed_rate, answer.estimate).rstrip()
+    beginning = f"{mean}: " if mean else ""
     return Standing(
         name=answer.model_id,
         below=model_settings(answer),
         rate=percent(answer.passed_rate),
-        interval=f"{mean}{percent(low)} to {percent(high)}" if is_known else "",
+        interval=f"{beginning}{percent(low)} to {percent(high)}" if is_known else "",
         strict=_strict(answer),
         low=percent(low),
         width=percent(max((high or 0) - (low or 0), 0.004)) if is_known else "",
@@ -134,9 +135,9 @@ def _facts(model: GroupSummary | None) -> str:
         return ""
     parts = []
     if model.latency_ms.p50 is not None:
-        parts.append(f"p50 {_median(model)} ms")
+        parts.append(f"p50 {_median(model, ' ms')}")
     if model.cost_usd is not None:
-        parts.append(f"{_cost(model)} USD")
+        parts.append(_cost(model, " USD"))
     if n_failed := model.n_total - model.n_success:
         parts.append(f"{whole(n_failed)} of {counted(model.n_total, 'trial')} not answered")
     return " · ".join(parts)
@@ -234,20 +235,21 @@ def _summary_of(answer: ModelAnswer, report: RunReport) -> GroupSummary | None:
     return None
 
 
-def _median(model: GroupSummary) -> str:
+def _median(model: GroupSummary, unit: str = "") -> str:
     times = model.latency_ms
     if times.p50 is None:
         return DASH
-    return millis(times.p50) + ("" if times.supported.p50 else f" (of {whole(times.n)} only)")
+    few = "" if times.supported.p50 else f" (of {whole(times.n)} only)"
+    return millis(times.p50) + unit + few
 
 
-def _cost(model: GroupSummary) -> str:
+def _cost(model: GroupSummary, unit: str = "") -> str:
     if model.cost_usd is None:
         return DASH
     if model.n_cost_known == model.n_total:
-        return usd(model.cost_usd)
+        return usd(model.cost_usd) + unit
     trials = counted(model.n_total, "trial")
-    return f"{usd(model.cost_usd)} (of {whole(model.n_cost_known)} of {trials})"
+    return f"{usd(model.cost_usd)}{unit} (of {whole(model.n_cost_known)} of {trials})"
 
 
 def _doubts(report: RunReport) -> list[str]:

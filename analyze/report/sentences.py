@@ -32,7 +32,11 @@ LACKS = "the baseline lacks it"
 
 
 def headline_of(report: RunReport) -> str:
-    """Return one sentence that answers: what changed, which models, how good, how sure."""
+    """Return one sentence that answers: what changed, which models, how good, how sure.
+
+    It begins with rates that fell and have not recovered, then with what changed since the
+    baseline.
+    """
     standing = _standing(report.answer)
     if report.baseline and report.answer:
         base = runs_named(report.baseline)
@@ -45,8 +49,16 @@ def headline_of(report: RunReport) -> str:
             parts[-1] = f"against {base}: {others}"
     else:
         parts = [standing]
-    if report.open_shifts:
-        parts.append(f"with {counted(len(report.open_shifts), 'open shift')}")
+    fallen = [
+        f"{one.series.model_id} fell {points(one.size)} points since {one.first_run}"
+        for one in report.open_shifts
+        if one.series.metric == "passed_rate" and one.last_asked_in is None
+    ]
+    if fallen:
+        parts.insert(0, _some(fallen))
+    if n_others := len(report.open_shifts) - len(fallen):
+        what = "more open shift" if fallen else "open shift"
+        parts.append(f"with {counted(n_others, what)}")
     if n_serious := sum(doubt.is_serious for doubt in report.doubts):
         parts.append(f"with {counted(n_serious, 'serious doubt')}")
     return "; ".join(filter(None, parts)) + "."

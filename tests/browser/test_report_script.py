@@ -403,6 +403,7 @@ def test_the_keyboard_alone_reaches_and_does_everything(page):
     page.locator(f"#{TRIAL} > summary").focus()
     page.keyboard.press("Enter")
     assert is_open(page, TRIAL)
+    page.locator(f"#{TRIAL} > summary + *").first.wait_for()  # it is filled when it has opened
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('details.trial').id") == TRIAL
     mouse_only = page.locator("main *").evaluate_all(

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_report_access import AXE, BROWSERS, COLOURS, OVERFLOWING
+from tests.browser.test_report_access import AXE, BROWSERS, LOOKS, OVERFLOWING
 from tests.support.analyze_cli import call
 from tests.support.nights import Nights
 from tests.support.reported_run import N_NIGHTS, write_night
@@ -120,7 +120,7 @@ def test_the_keyboard_reaches_a_run(site):
     site.ready()
 
 
-@pytest.mark.parametrize("look", ["light-1280", "dark-1280", "light-390"])
+@pytest.mark.parametrize("look", LOOKS)
 def test_the_index_has_no_serious_violation(browser, folder, look):
     if not AXE.is_file():
         missing("axe-core is not installed: make axe")
@@ -130,9 +130,7 @@ def test_the_index_has_no_serious_violation(browser, folder, look):
     page = watched.open()
     assert page.evaluate(OVERFLOWING) == []
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    options = {"resultTypes": ["violations"], "preload": False} | (
-        COLOURS if scheme == "dark" else {}
-    )
+    options = {"resultTypes": ["violations"], "preload": False} | LOOKS[look]
     found = page.evaluate("options => axe.run(options)", options)["violations"]
     assert [one["id"] for one in found if one["impact"] in {"serious", "critical"}] == []
     watched.was_quiet()

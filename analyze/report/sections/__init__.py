@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_outcomes
 from analyze.lake.raw_tables import read_sql
@@ -28,6 +28,17 @@ from schemas.output.report_trials import Flip
 from schemas.output.summary import RunSummary
 from schemas.registry import Registry
 from schemas.run.model_names import NO_NAMES, ModelNames
+
+
+class OfModel(Protocol):
+    """A row about one model."""
+
+    @property
+    def model_id(self) -> str:
+        """Its id."""
+
+
+Row = TypeVar("Row", bound=OfModel)
 
 
 def query(name: str) -> str:
@@ -64,6 +75,17 @@ class ReportContext:
     def outcomes(self) -> list[CaseOutcome]:
         """Every case of the run with each model, read once."""
         return read_outcomes(self.session, [self.run_id])
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each model in the order of the answer, by model_id."""
+        models = dict.fromkeys(group.model_id for group in self.summary.models)
+        return {model_id: place for place, model_id in enumerate(models)}
+
+    def by_result(self, rows: Iterable[Row]) -> tuple[Row, ...]:
+        """Return rows of models in the order of the answer; those of one model stay as they are."""
+        last = len(self.places)
+        return tuple(sorted(rows, key=lambda row: self.places.get(row.model_id, last)))
 
     def names_of(self, model_ids: Sequence[str]) -> list[str]:
         """Return the names of models, for a sentence."""

@@ -75,7 +75,7 @@ LOOKS: dict[TrialMark, str] = {"passed": "b", "failed": "i", "no_verdict": "u", 
 
 
 def failures_of(context: ReportContext) -> tuple[FailureCount, ...]:
-    """Return the trials without a success by model and way to fail, the most frequent first.
+    """Return the trials without a success by model, best first, and way to fail, most first.
 
     A time-out that the provider answers for is counted apart from one of the model. Of more than
     `MAX_KINDS` ways the rarest are left out.
@@ -85,7 +85,7 @@ def failures_of(context: ReportContext) -> tuple[FailureCount, ...]:
     """
     rows = context.session.rows(query("failure_kinds"), [context.run_id, MAX_KINDS])
     names = tuple(FailureCount.model_fields)
-    return tuple(FailureCount(**dict(zip(names, row, strict=True))) for row in rows)
+    return context.by_result(FailureCount(**dict(zip(names, row, strict=True))) for row in rows)
 
 
 def checks_of(context: ReportContext) -> tuple[CheckCount, ...]:

@@ -47,11 +47,18 @@ def judged_of(context: ReportContext) -> JudgedParts | None:
         JudgeAnswers(**dict(zip(JudgeAnswers.model_fields, row, strict=True))) for row in answers
     )
     return JudgedParts(
-        scores=tuple(_scores_of(context)),
+        scores=tuple(sorted(_scores_of(context), key=lambda one: _place(context, one))),
         preferences=tuple(_preferences_of(context)),
         judges=tuple(judges),
         **same_fields(trust_of(context.session, [context.run_id]), "agreement variance drift"),
     )
+
+
+def _place(context: ReportContext, score: JudgedScore) -> tuple[bool, str, int]:
+    """Return where a score stands: the run's own profiles first, then by profile and result."""
+    last = len(context.places)
+    place = context.places.get(score.model_id, last)
+    return not score.is_own, score.evaluation_profile_id, place
 
 
 def _scores_of(context: ReportContext) -> Iterator[JudgedScore]:

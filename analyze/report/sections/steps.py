@@ -17,7 +17,7 @@ from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.output.report_steps import LoopCount, StepParts, StopCount, TimeSplit, ToolCount
 
-R = TypeVar("R", bound=BaseModel)
+R = TypeVar("R", StopCount, ToolCount, LoopCount)
 
 MAX_ROWS = 100
 """Of each part, over all models."""
@@ -38,7 +38,7 @@ def steps_of(context: ReportContext) -> StepParts | None:
     times = context.session.rows(query("step_times"), [context.run_id])
     return StepParts(
         stops=stops,
-        times=tuple(TimeSplit(**_named(TimeSplit, row)) for row in times),
+        times=context.by_result(TimeSplit(**_named(TimeSplit, row)) for row in times),
         tools=tools,
         loops=loops,
         n_left_out=n_stops + n_tools + n_loops,
@@ -46,9 +46,12 @@ def steps_of(context: ReportContext) -> StepParts | None:
 
 
 def _ranked(context: ReportContext, name: str, record: type[R]) -> tuple[tuple[R, ...], int]:
-    """Return the first rows of a query whose last column counts all, and how many are not here."""
+    """Return the first rows of a query whose last column counts all, and how many are not here.
+
+    Models come in the order of the answer, the rows of one as the query has them.
+    """
     rows = context.session.rows(query(name), [context.run_id, MAX_ROWS])
-    kept = tuple(record(**_named(record, row[:-1])) for row in rows)
+    kept = context.by_result(record(**_named(record, row[:-1])) for row in rows)
     return kept, (rows[0][-1] - len(rows) if rows else 0)
 
 

@@ -126,7 +126,7 @@ def places(at, run_id):
     html = page.read_text()
     yield "page, first screen", of_lines(
         html,
-        r'<p class="who"><bdi>([\w-]+)</bdi>.*?<b>([\d.]+)</b><small> %</small>'
+        r'<p class="who"><bdi>([\w-]+)</bdi>.*?<b>([\d.]+)</b><small> %</small></span>'
         rf'<small class="ci">{OTHER}([\d.]+) to ([\d.]+)</small>'
         r'(?:<small class="ci">strict ([\d.]+) %</small>)?',
         "passed", "low", "high", "strict",

@@ -28,6 +28,7 @@ def tagged(run):
                 trial = run.plan(case_id, repetition, model_id=model_id, tags=tags)
                 passed = repetition <= PASSED.get((model_id, case_id), 1)
                 run.result(trial, passed=passed, raw_output=f"{model_id} {case_id} {repetition}")
+        run.result(run.plan("e", 1, model_id=model_id, tags=("all",)), failure_type="http_500")
     run.write()
     return run
 
@@ -60,6 +61,7 @@ def test_every_part_has_the_models_best_first(run):
         list(dict.fromkeys(one["model_id"] for one in report["matrix"]["cells"])),
         list(dict.fromkeys(one["model_id"] for one in report["tags"])),
         [one["model_id"] for one in report["frontier"]],
+        [one["model_id"] for one in report["failures"]],
     ]
     assert orders == [["good", "bad"]] * len(orders)
 
