@@ -11,16 +11,14 @@ removed. Exits 1 when a must is missed.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
-from budgets import HEADINGS, Budget, judge, table
+from budgets import Budget, judge, show
 from calibration import between, calibrate
 from playwright.sync_api import Browser, Page, sync_playwright
 from report_page import analyze
@@ -98,14 +96,9 @@ def main() -> None:
     }
     rows = [judge(BUDGETS[name], figures[name], calibration) for name in BUDGETS]
     ready = statistics.median(ready for _, ready in openings)
-    if options.json:
-        facts = {"load": load, "rows": [row.as_json() for row in rows], "ready_ms": ready}
-        print(json.dumps(facts | {"calibration": asdict(calibration)}, indent=1))
-    else:
-        print(f"load at the start {load[0]:.2f}; {calibration.text()}", end="\n\n")
-        print(f"all trials unpacked after {ready:.0f} ms; {n_parts} turns, {len(frames)} frames\n")
-        print(table(HEADINGS, [row.cells() for row in rows]))
-    sys.exit(any(row.verdict == "MISSED" for row in rows))
+    told = f"all trials unpacked after {ready:.0f} ms; {n_parts} turns, {len(frames)} frames"
+    facts = {"ready_ms": ready, "n_parts": n_parts, "n_frames": len(frames)}
+    sys.exit(show(rows, calibration, load, (told, facts), as_json=options.json) > 0)
 
 
 def page_of(folder: Path, name: str, shape: Shape, turns: int, python: str) -> Path:

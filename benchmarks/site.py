@@ -10,14 +10,12 @@ Runs of one model, 30 cases and 3 repetitions with answers of 60 words. Needs 10
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
-from dataclasses import asdict
 from pathlib import Path
 
-from budgets import HEADINGS, Budget, judge, table
+from budgets import Budget, judge, show
 from calibration import between, calibrate
 from report_page import analyze
 from synthetic_lake import make_logs
@@ -55,15 +53,9 @@ def main() -> None:
         judge(BUDGETS["first"], [first], calibration),
         judge(BUDGETS["news"], [news], calibration),
     ]
+    told = f"without news {nothing:.2f} s; the site has {n_bytes / 1e6:.1f} MB"
     facts = {"without_news_s": nothing, "site_bytes": n_bytes}
-    if options.json:
-        found = {"load": load, "rows": [row.as_json() for row in rows], **facts}
-        print(json.dumps(found | {"calibration": asdict(calibration)}, indent=1))
-    else:
-        print(f"load at the start {load[0]:.2f}; {calibration.text()}", end="\n\n")
-        print(f"without news {nothing:.2f} s; the site has {n_bytes / 1e6:.1f} MB\n")
-        print(table(HEADINGS, [row.cells() for row in rows]))
-    sys.exit(any(row.verdict == "MISSED" for row in rows))
+    sys.exit(show(rows, calibration, load, (told, facts), as_json=options.json) > 0)
 
 
 def built(folder: Path, python: str) -> float:

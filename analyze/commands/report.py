@@ -38,7 +38,7 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            metavar="FILE",
+            metavar="FILE|FOLDER",
             help="Default: report.html in the run's folder; md and json go to standard output. "
             "A folder: a site, with an index and a page for each run.",
         ),
@@ -78,7 +78,8 @@ def report(
 
     A folder for --output gets a site of all runs, and the same command brings it up to date.
 
-    Exit code 0 also when a model regressed: `analyze gate` is there to fail.
+    Exit code 0 also when a model regressed: `analyze gate` is there to fail. 1: a site lacks
+    the page of a run that could not be reported.
 
     Example: analyze report latest --baseline previous
     """

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from analyze.report.html.page import SCRIPTS, SITE_STYLE, STYLE, Assets, read_asset
-from schemas.errors import AnalyzeError, ConfigError, NotOurFile, Problem, display_path
+from schemas.errors import AnalyzeError, ConfigError, Problem, display_path
 from schemas.io.files import write_whole
 from schemas.run.layout import is_run_id
 
@@ -57,6 +57,13 @@ def page_name(run_id: str) -> str:
     return f"run-{UNSAFE.sub('_', run_id)[:MAX_NAME_CHARS]}-{_short_hash(run_id)}.html"
 
 
+def _in_the_way(path: Path) -> Problem:
+    """Return that a folder holds something else, and what to do about it."""
+    what = f"{display_path(path)} is not empty and holds no site"
+    allowed = "a new or empty folder, or --force, which puts the site beside what is there"
+    return Problem(None, what, "--output", allowed=allowed)
+
+
 def _short_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARS]
 
@@ -72,13 +79,12 @@ class SiteFolder:
             force: write into a folder that holds something else; that stays.
 
         Raises:
-            ConfigError: a file is there.
-            NotOurFile: it holds something, and no site of ours.
+            ConfigError: a file is there, or it holds something, and no site of ours.
         """
         self.path = path
         if path.is_dir():
             if not force and any(path.iterdir()) and not self._is_ours():
-                raise NotOurFile(path, "is not empty and holds no site of benchlake")
+                raise ConfigError([_in_the_way(path)])
         elif path.exists() or path.is_symlink():
             raise ConfigError([Problem(None, f"{display_path(path)} is no folder", "--output")])
 

@@ -118,6 +118,7 @@ def test_the_keyboard_reaches_a_run(site):
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/*.html")
     site.ready()
+    assert page.locator(".headline").inner_text()
 
 
 @pytest.mark.parametrize("look", LOOKS)
