@@ -146,9 +146,8 @@ def _files_of(session: Session, run_id: str) -> str:
         facts = sorted(
             (entry.name, stat.st_size, stat.st_mtime_ns)
             for entry in entries
-            if entry.name not in DERIVED and not entry.name.startswith(".")
+            if entry.name not in DERIVED and not entry.name.startswith(".") and entry.is_file()
             for stat in [entry.stat()]
-            if entry.is_file()
         )
     return repr(facts)
 

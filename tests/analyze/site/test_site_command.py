@@ -290,6 +290,11 @@ def test_run_that_cannot_be_reported_keeps_no_other_from_its_page(own):
     assert "runs/night-006.html" in text
 
 
+def test_link_to_nowhere_among_the_files_of_a_run_is_no_part_of_its_page(own):
+    (own / "runs" / "night-002" / "notes.txt").symlink_to(own / "gone.txt")
+    assert build(own).err == "0 pages written, 8 unchanged, 0 removed\n"
+
+
 def test_no_runs_yet_is_a_site_that_says_how_to_begin(tmp_path):
     (tmp_path / "runs").mkdir()
     assert build(tmp_path).code == 0
