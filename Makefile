@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark swebench duckdb pipx openclaw openclaw-newest mini-swe-agent harbor clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench duckdb pipx openclaw openclaw-newest mini-swe-agent harbor clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 		|| { echo "error: $$($(PYTHON) --version) found, Python 3.11 or newer is needed; try: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,share,iceberg]' --group dev
 	@touch $@
 
 weights: $(STAMP)
@@ -61,17 +61,53 @@ claude: $(CLAUDE)
 
 axe: $(AXE)
 
-# Spark SQL, on which the portable views are tested; it needs Java as well (.ci/run installs it).
+# Spark, on which every mart is tested; it needs Java as well (.ci/run installs it).
 SPARK := .venv/.spark
 
 $(SPARK): $(STAMP)
-	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group spark; then \
+	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[spark]'; then \
 		touch $@; \
 	else \
 		echo "pip could not install pyspark: tests on Spark are skipped (CI: fail)"; \
 	fi
 
 spark: $(SPARK)
+
+# Ray, on two nodes of which shards are made.
+RAY := .venv/.ray
+
+$(RAY): $(STAMP)
+	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'; then \
+		touch $@; \
+	else \
+		echo "pip could not install ray: tests on a cluster are skipped (CI: fail)"; \
+	fi
+
+ray: $(RAY)
+
+# A server of S3, on which shared lakes are tested.
+MOTO := .venv/.moto
+
+$(MOTO): $(STAMP)
+	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group moto; then \
+		touch $@; \
+	else \
+		echo "pip could not install moto: tests of shared lakes on S3 are skipped (CI: fail)"; \
+	fi
+
+moto: $(MOTO)
+
+# A server of Azure Blob Storage, for the same; 150 MB, from npm.
+AZURITE := .tools/.azurite-3.37.0
+
+$(AZURITE):
+	@if npm install --silent --no-fund --no-audit --prefix .tools azurite@3.37.0; then \
+		touch $@; \
+	else \
+		echo "npm could not install azurite: tests of shared lakes on Azure are skipped (CI: fail)"; \
+	fi
+
+azurite: $(AZURITE)
 
 # The real SWE-bench harness, whose reports are compared with ours; 490 MB apart from our own
 # environment, since it pins what we do not need.
@@ -170,7 +206,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude codex opencode openclaw ## run the tests against real agents, containers, the embedded model and the sandbox
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark swebench harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark ray moto azurite swebench harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Any version that installs, beside the pinned one; a night's job, since a new one may need other code.

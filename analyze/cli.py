@@ -8,17 +8,28 @@ from __future__ import annotations
 
 import atexit
 import gc
+import inspect
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, get_type_hints
 
 import typer
 
+from analyze.cli_options import RUNS, LakeOption
 from analyze.cli_startup import LeanCommand, LeanGroup
 from analyze.commands import COMMANDS
 from schemas.command_group import VersionOption
-from schemas.errors import EXIT_BAD_NEWS, EXIT_INTERRUPTED, EXIT_OK, BenchError, file_error
+from schemas.errors import (
+    EXIT_BAD_NEWS,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    SHARED_COPIES,
+    BenchError,
+    file_error,
+    printable,
+)
 from schemas.io.files import shortage_of, too_few_addresses
 from schemas.io.standard_streams import closing_code, is_trouble_of_output, open_standard_streams
 from schemas.registry import load_object
@@ -37,11 +48,50 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     for name in [one for one in arguments[:1] if one in COMMANDS] or COMMANDS:
         command = COMMANDS[name]
         function = load_object(command.function)
+        if command.reads_shared:
+            function = _with_lake(function)
         add = app.command(
             name, cls=LeanCommand, help=function.__doc__, rich_help_panel=command.panel
         )
         add((lambda: None) if is_list else function)
     return app
+
+
+def _with_lake(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes a shared lake in the place of a folder of runs."""
+
+    def run(lake: str | None = None, **given: Any) -> None:
+        if lake is not None:
+            if given["runs"] != RUNS:
+                message = "--lake and a folder of runs exclude each other"
+                raise typer.BadParameter(message)
+            given["runs"] = _replica_of(lake)
+        function(**given)
+
+    hints = get_type_hints(function, include_extras=True) | {"lake": LakeOption}
+    signature = inspect.signature(function)
+    option = inspect.Parameter("lake", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters = [
+        one.replace(annotation=hints[one.name]) for one in (*signature.parameters.values(), option)
+    ]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = hints
+    run.__doc__ = function.__doc__
+    return run
+
+
+def _replica_of(url: str) -> Path:
+    """Return the folder of runs that holds what a shared lake does."""
+    from analyze.render.progress import Progress  # noqa: PLC0415 - of few commands
+    from analyze.share.replica import replica_of  # noqa: PLC0415
+
+    with Progress() as progress:
+        folder, pulled = replica_of(url, progress.show)
+    SHARED_COPIES[folder.absolute()] = url
+    problems = pulled.refused if pulled.n_known else [f"there is no run in {url}"]
+    for problem in problems:
+        typer.echo(f"warning: {printable(problem)}", err=True)
+    return folder
 
 
 def __getattr__(name: str) -> typer.Typer:

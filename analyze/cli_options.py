@@ -11,6 +11,10 @@ RunsOption = Annotated[Path, typer.Option("--runs", metavar="DIR", help="Where r
 RUNS = Path("runs")
 """What `--runs` is unless it is given."""
 
+LakeOption = Annotated[
+    str | None,
+    typer.Option("--lake", metavar="URL", help="Read a shared lake instead: s3://BUCKET/PATH."),
+]
 NoSyncOption = Annotated[
     bool, typer.Option("--no-sync", help="Read the lake as it is; do not look for news.")
 ]
@@ -23,6 +27,13 @@ EvaluationProfileOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+UrlArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL", help="Of the shared lake: s3://BUCKET/PATH, az://..., file:///PATH."
+    ),
+]
 
 RUN_HELP = "A run id, a path to a run's folder, `latest`, `previous` or `label:NAME`."
 

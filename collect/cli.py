@@ -34,13 +34,8 @@ def collect(version: VersionOption = False) -> None:
 @app.command(rich_help_panel=RUN)
 def run(
     context: typer.Context,
-    suite: Annotated[
-        str | None, typer.Option("--suite", metavar="ID|PATH", help="Suite: an id or a YAML file.")
-    ] = None,
-    run_profile: Annotated[
-        str | None,
-        typer.Option("--run-profile", metavar="ID|PATH", help="Run profile: an id or a file."),
-    ] = None,
+    suite: options.OptionalSuiteOption = None,
+    run_profile: options.OptionalProfileOption = None,
     runs: options.RunsOption = Path("runs"),
     run_id: options.RunIdOption = None,
     resume: options.ResumeOption = None,
@@ -50,6 +45,10 @@ def run(
     model: options.ModelOption = None,
     max_trials: options.MaxTrialsOption = None,
     shard: options.ShardOption = None,
+    processes: options.ProcessesOption = None,
+    executor: options.ExecutorOption = None,
+    address: options.AddressOption = None,
+    shards: options.ShardsOption = None,
     skip_unevaluable: options.SkipUnevaluableOption = False,
     unsafe_no_sandbox: options.UnsafeOption = False,
     evaluation_profile: options.EvaluationOption = None,
@@ -60,6 +59,7 @@ def run(
     assume_price: options.AssumePriceOption = None,
     allow_host: options.AllowHostOption = None,
     report: options.ReportOption = False,
+    lake: options.LakeOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Run a suite and record every trial, or resume a run cut short.
@@ -70,19 +70,13 @@ def run(
     Example: collect run --suite starter --run-profile standard
     """
     spare_output()
-    from collect.commands.run import refuse_beside_resume
+    from collect.commands.run import check_flags
     from collect.commands.run import run as make_run
     from collect.execute.spec import RunRequest
     from collect.plan.narrow import narrowed
     from schemas.run.config import MAX_WORKSPACES_MB
 
-    if resume is not None:
-        values = {one.opts[0]: context.params.get(one.name or "") for one in context.command.params}
-        refuse_beside_resume(values)
-    for flag, value in (("--suite", suite), ("--run-profile", run_profile)):
-        if value is None and resume is None:
-            what = f"a new run needs {flag}; --resume RUN_ID|latest goes on with one"
-            raise typer.BadParameter(what)
+    check_flags(context)
     request = RunRequest(
         runs_dir=runs,
         suite=suite or "",
@@ -102,6 +96,10 @@ def run(
         allowed_hosts=tuple(allow_host or ()),
         as_json=json,
         with_page=report,
+        lake=lake,
+        executor="processes" if processes else executor,
+        n_shards=processes or shards,
+        address=address,
     )
     raise typer.Exit(make_run(request))
 

@@ -38,6 +38,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 ReportOption = Annotated[
     bool, typer.Option("--report", help="Make report.html when it has ended; its path comes last.")
 ]
+LakeOption = Annotated[
+    str | None,
+    typer.Option("--lake", metavar="URL", help="Push the run to this shared lake at its end."),
+]
 RunIdOption = Annotated[
     str | None, typer.Option("--run-id", metavar="ID", help="Default: YYYYMMDD_HHMMSS in UTC.")
 ]
@@ -118,6 +122,31 @@ UnsafeOption = Annotated[
 ]
 ShardOption = Annotated[
     str | None, typer.Option("--shard", metavar="i/n", help="The i-th of n parts of the plan.")
+]
+OptionalSuiteOption = Annotated[
+    str | None, typer.Option("--suite", metavar="ID|PATH", help="Suite: an id or a YAML file.")
+]
+OptionalProfileOption = Annotated[
+    str | None,
+    typer.Option("--run-profile", metavar="ID|PATH", help="Run profile: an id or a file."),
+]
+ProcessesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--processes", metavar="N", min=1, help="Make N shards at once, in a process each."
+    ),
+]
+ExecutorOption = Annotated[
+    Literal["processes", "ray"] | None,
+    typer.Option("--executor", help="Make the plan in shards, here or on a Ray cluster."),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option("--address", metavar="HOST:PORT", help="Of the Ray cluster; default: Ray's own."),
+]
+ShardsOption = Annotated[
+    int | None,
+    typer.Option("--shards", metavar="N", min=1, help="For --executor; default: one a machine."),
 ]
 LabelOption = Annotated[
     list[str] | None, typer.Option("--label", metavar="NAME", help="Name the run. Repeatable.")

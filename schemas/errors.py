@@ -248,7 +248,7 @@ class RunNotFound(AnalyzeError):
         near = nearest(
             run, [*names, *(word for word in allowed if not word.endswith((":N", ":NAME")))]
         )
-        text = f"no run `{run}` in {runs_dir}"
+        text = f"no run `{run}` in {runs_place(runs_dir)}"
         if not names:
             text += "; there are no runs: make one with `collect demo` or `collect run`"
             super().__init__(text)
@@ -336,8 +336,22 @@ def restore_command(run_dir: Path) -> str:
     return shlex.join(("collect", "restore", run_dir.name, *runs_flag(run_dir.parent)))
 
 
+SHARED_COPIES: dict[Path, str] = {}
+"""Folders of runs that are copies of shared lakes, with their URLs, of the command that runs."""
+
+
+def runs_place(runs_dir: Path) -> str:
+    """Return a folder of runs as its user knows it: a copy of a shared lake by the URL of that."""
+    return SHARED_COPIES.get(runs_dir.absolute()) or str(runs_dir)
+
+
 def runs_flag(runs_dir: Path | None) -> tuple[str, ...]:
-    """Return the `--runs` of a command that is typed here; nothing where it is the usual folder."""
+    """Return the `--runs` of a command that is typed here; nothing where it is the usual folder.
+
+    Of a copy of a shared lake it is `--lake`.
+    """
+    if runs_dir is not None and (url := SHARED_COPIES.get(runs_dir.absolute())):
+        return ("--lake", url)
     runs = DEFAULT_RUNS if runs_dir is None else display_path(runs_dir.absolute())
     return () if runs == DEFAULT_RUNS else ("--runs", runs)
 

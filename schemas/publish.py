@@ -43,6 +43,7 @@ from schemas.output.summary import GroupSummary, RunSummary
 from schemas.registry import Registry
 from schemas.run.alias import Aliases
 from schemas.run.config import PlannedTrial, RunConfig
+from schemas.run.dispatch import DispatchLine
 from schemas.run.evaluation import Evaluation
 from schemas.run.import_record import ImportRecord
 from schemas.run.inventory import Inventory
@@ -70,6 +71,7 @@ PUBLISHED: dict[str, Any] = {
     "case": Case,
     "comparison": Comparison,
     "config": RunConfig,
+    "dispatch": DispatchLine,
     "doctor": DoctorReport,
     "evaluation_profile": EvaluationProfile,
     "evaluation": Evaluation,

@@ -15,10 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyze.api.verdicts import Verdicts, known_of
-from analyze.query.catalog import NAMES, VIEWS, grain_of, name_of, sql_of
+from analyze.query.catalog import NAMES, grain_of, sql_of
 from analyze.query.frames import frame, frame_of_table
 from analyze.query.run_ref import resolve_run, run_folder
-from analyze.query.session import Session, open_session
+from analyze.query.session import (
+    Session,
+    check_evaluation_profile,
+    open_session,
+    sync_new_runs,
+)
+from analyze.spark import MARTS, register
 from schemas.errors import ConfigError, Problem, ViewNotFound, counted, nearest
 from schemas.output.summary import RunSummary
 from schemas.run.layout import MARKS
@@ -26,18 +32,16 @@ from schemas.run.layout import MARKS
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+    from pyspark.sql import SparkSession
 
     from schemas.config.known_issues import KnownFile
     from schemas.output.comparison import ThresholdsUsed
     from schemas.output.report import RunReport
 
-__all__ = ["MARTS", "TIMEOUT_S", "History", "frame", "open_history"]
+__all__ = ["MARTS", "TIMEOUT_S", "History", "frame", "open_history", "spark"]
 
 PAGE_WIDTH = 100
 """Columns of a page outside a terminal."""
-
-MARTS = tuple(name_of(view) for view in VIEWS if view.startswith("marts/"))
-"""Views that are made to be read."""
 
 TIMEOUT_S = 300.0
 
@@ -142,6 +146,52 @@ def open_history(
     return History(
         open_session(_runs_dir(Path(path)), sync=sync, evaluation_profile=evaluation_profile)
     )
+
+
+def spark(
+    session: SparkSession,
+    runs: str | Path = "runs",
+    lake: str | None = None,
+    *,
+    sync: bool = True,
+    evaluation_profile: str | None = None,
+    kept: bool = False,
+) -> tuple[str, ...]:
+    """Create every table and view of a lake as temporary views in a session of Spark.
+
+    Nothing is copied, and nothing computed before it is asked for. Every worker has to see the
+    files by the same paths; those that a compaction replaces are gone ten minutes later, and later
+    runs are not seen: call it again then.
+
+    Args:
+        session: of Spark; its own views of these names are replaced.
+        runs: the folder of the runs, or a project that holds it as `runs/`.
+        lake: URL of a shared lake, which is read in the place of a folder of runs, where it is.
+        sync: bring in what runs have written since the last time.
+        evaluation_profile: whose judges have a say in verdicts; by default those of each run's own.
+        kept: what marts stand on is computed now and kept by the session, so that many questions
+            are planned quickly.
+
+    Returns:
+        The names of the marts, the views that are made to be read.
+
+    Raises:
+        ConfigError: there are no runs, the profile decides nothing in them, or the URL is none.
+        AnalyzeError: the lake cannot be read.
+
+    Example:
+        >>> marts = spark(session, "runs")  # doctest: +SKIP
+        >>> session.table("model_summary").where("passed_rate > 0.8").show()  # doctest: +SKIP
+    """
+    if lake is not None:
+        from analyze.share import open_shared  # noqa: PLC0415 - few have its library
+
+        shared = open_shared(lake)
+        return register(session, shared, evaluation_profile=evaluation_profile, kept=kept)
+    folder = _runs_dir(Path(runs))
+    sync_new_runs(folder, sync=sync)
+    check_evaluation_profile(folder, evaluation_profile)
+    return register(session, folder, evaluation_profile=evaluation_profile, kept=kept)
 
 
 class History(Verdicts, Pages):

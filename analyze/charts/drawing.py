@@ -13,11 +13,10 @@ from altair.utils.schemapi import debug_mode
 
 from analyze.charts import CHARTS
 from analyze.charts.theme import CSS, config_of, with_origin
-from analyze.contracts.trials import RunsRow
 from analyze.regressions.alerts import find_regressions
-from analyze.render.numbers import moment
 from analyze.render.text import line_of
 from analyze.report.sections import SECTIONS, ReportContext
+from analyze.report.sentences import origin_of
 from analyze.summary.summarize import thresholds_of
 from schemas.errors import AnalyzeError
 from schemas.output.comparison import Comparison
@@ -107,11 +106,4 @@ def drawn(
     if rows.is_empty():
         message = f"run `{context.run_id}` has nothing to draw as {name}: {chart.nothing}"
         raise AnalyzeError(message)
-    return with_origin(chart.draw(rows, report), _origin(context.run.row))
-
-
-def _origin(run: RunsRow) -> str:
-    """Return which run a picture is of, for one that is passed on without its page."""
-    began = moment(run.started_at_ms)
-    facts = (run.suite_id, run.run_id, f"{began} UTC" if began else "")
-    return line_of(" · ".join(filter(None, facts)))
+    return with_origin(chart.draw(rows, report), line_of(origin_of(context.run.row)))

@@ -14,7 +14,7 @@ import polars as pl
 
 from analyze.charts import Chart, axes, theme
 from analyze.query.frames import frame
-from analyze.render.numbers import BEYOND_LIMIT, whole
+from analyze.render.numbers import whole
 from schemas.errors import counted
 from schemas.output.summary import RunSummary
 
@@ -196,7 +196,7 @@ def _late(timeouts: Mapping[str, int]) -> pl.DataFrame:
     )
     return theme.with_texts(
         axes.columns_of(frame, "model_id", "n"),
-        label=(f"{whole(n)} {BEYOND_LIMIT}" for n in known.values()),
+        label=(f"{whole(n)} timed out" for n in known.values()),
     )
 
 

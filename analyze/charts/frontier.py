@@ -40,7 +40,7 @@ class _Along(NamedTuple):
 ALONG: dict[By, _Along] = {
     "cost": _Along(
         "cost_usd_per_scored", "cost_low", "cost_high", "is_on_frontier",
-        "USD per trial with a verdict, log scale", axes.USD, usd, "cost in USD", "cheaper",
+        "USD per verdict, log scale", axes.USD, usd, "cost in USD", "cheaper",
         "Quality and cost",
     ),
     "time": _Along(
@@ -76,6 +76,9 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
     rows = axes.columns_of(
         known, "model_id", "passed_rate", "low", "high", "estimate", *along[:4]
     ).rename({along.value: "x", along.low: "x_low", along.high: "x_high", along.best: "best"})
+    is_alone = len(rows) == 1  # which is held against nothing
+    if is_alone:
+        rows = rows.with_columns(best=True)
     span = axes.log_range(_ends(rows)) or axes.LogRange(0.001, 1, from_zero=True)
     worded = theme.with_texts(
         theme.with_rates(rows, "passed_rate", ("low", "high", "estimate")),
@@ -92,10 +95,11 @@ def frontier(points: pl.DataFrame, by: By = "cost") -> Any:
     return theme.finished(
         _layers(drawn, span, along),
         along.title,
-        f"filled: no model is {along.better} and as good; lines are 95 % intervals"
+        f"filled: no model is {along.better} and as good; " * (not is_alone)
+        + "lines are 95 % intervals"
         + ticks_said(rows, "passed_rate", "estimate"),
         f"Passed rate of {counted(len(rows), 'model')} over {along.axis}. "
-        f"No model is {along.better} and as good as: "
+        + f"No model is {along.better} and as good as: " * (not is_alone)
         + theme.listed([_point_text(by, *row) for row in best.iter_rows()])
         + ".",
         HEIGHT,

@@ -141,14 +141,15 @@ def history(points: pl.DataFrame, shifts: pl.DataFrame | None = None) -> Any:
 
     Args:
         points: `frame(report, "history")`: run_id, started_at_ms, model_id, passed_rate, low, high,
-            coverage (0 to 1), n_scored, is_this_run.
+            coverage (0 to 1), n_scored, is_this_run, is_part.
         shifts: `frame(regressions, "shifts")` of the suite; None draws none.
     """
     known = with_estimate(points, "estimate")
     rows = columns_of(known, "model_id", "run_id", "started_at_ms", "passed_rate", "low", "high",
-                  "estimate", "coverage", "n_scored", "is_this_run").rename(
+                  "estimate", "coverage", "n_scored", "is_this_run", "is_part").rename(
                       {"model_id": "model", "run_id": "run", "started_at_ms": "at",
-                       "passed_rate": "rate", "n_scored": "n", "is_this_run": "this"})  # fmt: skip
+                       "passed_rate": "rate", "n_scored": "n", "is_this_run": "this",
+                       "is_part": "part"})  # fmt: skip
     rows = theme.with_texts(
         theme.with_rates(rows, "rate", ("low", "high", "estimate")),
         coverage_text=map(theme.share, rows["coverage"]),
@@ -202,7 +203,7 @@ def _grey(rows: pl.DataFrame, x: alt.X) -> list[Any]:
     )
     look: dict[str, Any] = {"color": theme.QUIET, "opacity": 0.35, "aria": False}
     return [
-        base.mark_line(strokeWidth=1, **look),
+        _of_whole_runs(base, rows).mark_line(strokeWidth=1, **look),
         base.mark_point(filled=True, size=14, tooltip=WORDS, **look),
     ]
 
@@ -213,10 +214,12 @@ def _bright(rows: pl.DataFrame, x: alt.X, coloured: list[str]) -> list[Any]:
     colour = alt.Color("model:N", scale=scale, legend=legend)
     y = alt.Y("rate:Q", scale=theme.SHARE, axis=theme.share_axis("passed"))
     base = _chart(rows).encode(x=x, color=colour)
-    band = base.mark_area(opacity=0.14, aria=False).encode(
-        y=alt.Y("low:Q", scale=theme.SHARE), y2=alt.Y2(field="high")
+    band = (
+        _of_whole_runs(base, rows)
+        .mark_area(opacity=0.14, aria=False)
+        .encode(y=alt.Y("low:Q", scale=theme.SHARE), y2=alt.Y2(field="high"))
     )
-    line = base.mark_line(strokeWidth=2, aria=False).encode(y=y)
+    line = _of_whole_runs(base, rows).mark_line(strokeWidth=2, aria=False).encode(y=y)
     n_runs = rows["run"].n_unique()
     size = 60 if n_runs <= 20 else 26 if n_runs <= 60 else 12
     look: dict[str, Any] = {
@@ -232,6 +235,11 @@ def _bright(rows: pl.DataFrame, x: alt.X, coloured: list[str]) -> list[Any]:
     return [*bands, line, *means, points, *([hollow.encode(y=y)] if has_gaps else [])]
 
 
+def _of_whole_runs(base: alt.Chart, rows: pl.DataFrame) -> alt.Chart:
+    """Return what a line may join: a run of a part of the suite is no level beside whole ones."""
+    return base.transform_filter("!datum.part") if rows["part"].any() else base
+
+
 def _means(base: alt.Chart) -> Any:
     """Return a tick at each mean over cases that an interval is of, where it is not the rate."""
     ticks = base.transform_filter(
@@ -245,6 +253,7 @@ def _chart(rows: pl.DataFrame) -> alt.Chart:
     values: list[Any] = [
         "model", "rate", "low", "high", "coverage", "n", "this", "rate_text", "limits_text",
         "coverage_text", *(["estimate"] if has_other_means(rows, "rate", "estimate") else []),
+        *(["part"] if rows["part"].any() else []),
     ]  # fmt: skip
     runs = rows.group_by("run", "at", maintain_order=True).agg(values)
     return alt.Chart(runs).transform_flatten(values)

@@ -25,7 +25,7 @@ PARTS = ("rate", "ci95_low", "ci95_high", "ci95_estimate")
 TOOL_USED = "expected tool used"
 """Title of an axis."""
 
-BESIDE = 52
+BESIDE = 60
 """From the end of the scale to the end of the number, in px."""
 
 

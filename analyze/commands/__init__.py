@@ -26,6 +26,8 @@ class Command:
     """Of the help page, that it stands in."""
     function: str
     """`module:function`; Typer reads its options, and help its docstring."""
+    reads_shared: bool = False
+    """It reads a lake and changes none: it has `--lake` for a shared one."""
 
 
 PANELS = {
@@ -37,20 +39,33 @@ PANELS = {
         "report",
         "chart",
         "sql",
+        "spark-sql",
         "views",
         "open:open_database",
+        "iceberg",
     ),
     "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route", "judges"),
-    "Exchange": ("import:import_runs", "export", "migrate", "validate"),
+    "Exchange": ("import:import_runs", "export", "push", "pull", "migrate", "validate"),
     "Keep": ("sync", "summarize", "label", "label-next", "alias"),
 }
 """Commands in the order of the help page, with the function where Python has taken the name."""
+
+READERS = frozenset(
+    name.partition(":")[0]
+    for name in (*PANELS["Look"], *PANELS["Judge"], "export", "label-next")
+    if name not in {"iceberg", "spark-sql", "views"}
+)
+"""Those that read a lake and change none, a shared one as a copy, which Spark does without."""
 
 COMMANDS = Registry(
     "commands",
     Command,
     {
-        name: Command(panel, f"analyze.commands.{module}:{function or module}")
+        name: Command(
+            panel,
+            f"analyze.commands.{module}:{function or module}",
+            reads_shared=name in READERS,
+        )
         for panel, names in PANELS.items()
         for name, _, function in (one.partition(":") for one in names)
         for module in (name.replace("-", "_"),)

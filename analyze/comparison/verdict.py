@@ -173,7 +173,9 @@ def _needed(difference: RateDifference) -> str:
     if difference.cases_needed is None:
         found = f"no number of {_units(difference)} is enough{nights}"
         one = difference.cases_needed_same_night
-        within = "" if one is None else f", within one it takes about {_size(difference, one)}"
+        within = (
+            "" if one is None else f"; within one night it takes about {_size(difference, one)}"
+        )
         return f"{found}{within}; there are {there}"
     return f"needs about {_size(difference, difference.cases_needed)}{nights}, there are {there}"
 
@@ -296,5 +298,4 @@ def _too_few(difference: RateDifference, thresholds: Thresholds) -> str:
     if n_nonzero == 0:
         return f"no {unit} passed more or less often than before"
     changed, alpha = counted(n_nonzero, unit), f"{thresholds.alpha:g}"
-    said = "it says" if n_nonzero == 1 else "they say"
-    return f"only {changed} changed, too few to reach p {alpha} whatever {said}"
+    return f"only {changed} changed, too few for p to reach {alpha}"

@@ -16,7 +16,7 @@ from analyze.judges.calibration import calibration, planned_trials
 from analyze.judges.calibration_words import MIN_TRUSTED
 from analyze.judges.labels import Labels, read_labels, runs_labelled
 from analyze.judges.opinions import TrialKey, read_opinions
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from analyze.render.numbers import percent, score
 from schemas.errors import counted
 from schemas.output.regressions import GateResult, JudgeCalibration

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from analyze.comparison.judge_drift import drift_verdict
 from analyze.judges.agreement import mean_with_limits
 from analyze.judges.opinions import RunKey
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from analyze.stats.paired_means import paired_t
 from schemas.output.judges import JudgeDrift
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

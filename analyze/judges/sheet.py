@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.judges.opinions import Opinion, TrialKey
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

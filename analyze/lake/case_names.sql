@@ -1,4 +1,4 @@
-create or replace table case_names as
+-- One row per run and case that has a newer id than its run wrote.
 with acts as (
     select
         suite_id,

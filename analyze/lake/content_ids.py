@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import orjson
 
-from analyze.lake.raw_tables import connect, fill, read_sql
+from analyze.lake.overlay import read_sql
+from analyze.lake.raw_tables import connect, fill
 from schemas.base import slugify
 from schemas.lake import Join, join, lake_of
 

@@ -4,71 +4,35 @@ Needs the engine and lists of names only: neither pyarrow nor the models, whose 
 than most queries do. What a column means begins in the views; here columns that no file has yet are
 nulls of the declared type. No database file is made: a connection lives in memory.
 
-Where the lake has aliases, a case stands under its newest id. That goes by run, since a run that
-asked both ids asked two cases: there neither is renamed. Where it has evaluations, results and
-plans say what the newest one of a trial's record says, and where judges of the run's own evaluation
-profile decide, or of the one that is asked for, what they say as well; `raw_recorded_results` stay
-as they were written.
+What they show beyond their files, such as newest ids and verdicts, is made by `overlay`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib import resources
 from pathlib import Path
 
 import duckdb
 
+from analyze.lake.overlay import (
+    BEFORE_IT,
+    LATER,
+    NAMED_TABLES,
+    RAW_TABLES,
+    SUPERSEDES,
+    TABLE,
+    failure_types_sql,
+    literal,
+    overlaid,
+    read_sql,
+    thresholds_sql,
+)
 from schemas.errors import DamagedFile, UnknownVersion, ViewError
-from schemas.failures import FAILURES, classify
-from schemas.lake import (
-    ALIASES,
-    LAYOUT,
-    RECORDED,
-    TABLE_NAMES,
-    LakeColumn,
-    lake_columns,
-    live_files,
-    may_hold,
-)
+from schemas.lake import ALIASES, LAYOUT, LakeColumn, lake_columns, live_files, may_hold
 from schemas.run.layout import SCHEMA_VERSION
-
-TABLE = "case_names"
-"""(run_id, written_id, case_id) of every case that has a newer id than its run wrote."""
-
-NAMED_TABLES = frozenset(
-    {
-        *("results", RECORDED, "outputs", "plans", "steps", "step_texts"),
-        *("evaluations", "judge_iterations", "judgements", "pair_iterations", "preferences"),
-    }
-)
-"""Raw tables that name cases."""
-
-OF_FILES = {RECORDED: "results"}
-"""Raw tables that have no files of their own, by the table whose files they read."""
-
-SUPERSEDES = "supersedes"
-
-BEFORE_IT = (
-    "lag(record_no) over (partition by run_id, model_id, case_id, repetition order by record_no)"
-)
-"""The record that a record supersedes, from the records themselves; older layouts do not say it."""
-
-EVALUATED_TABLES = frozenset({"results", "plans"})
-"""Raw tables in which the newest evaluation of a record decides."""
-
-DECIDING = "deciding_profiles"
-"""The raw table of the evaluation profiles whose judges have a say in verdicts."""
-
-RAW_TABLES = (*TABLE_NAMES, RECORDED, ALIASES, DECIDING, "thresholds", "failure_types")
-"""Every table that views can read, each as `raw_<table>`; the last three have no files."""
-
-LINE, CELL = ";", ","
-"""Between the failures, and between what is known of each: in no name of any."""
 
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
@@ -77,21 +41,6 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": False,
 }
 """Of every connection: what is not in the lake plays no part."""
-
-
-@functools.cache
-def read_sql(name: str) -> str:
-    """Return the text of a file of SQL in this package, such as `lake/case_names.sql`."""
-    return (resources.files("analyze") / name).read_text(encoding="utf-8")
-
-
-def _with_newest_ids(sql: str) -> str:
-    """Return a select of a raw table with each case under its newest id."""
-    return (
-        "select written.* replace (coalesce(names.case_id, written.case_id) as case_id) "  # noqa: S608
-        f"from ({sql}) as written left join {TABLE} as names "
-        "on written.run_id = names.run_id and written.case_id = names.written_id"
-    )
 
 
 def connect(*, threads: int | None = None) -> duckdb.DuckDBPyConnection:
@@ -155,27 +104,20 @@ def fill(
     may_be_renamed = run_id is None and not as_written and not NAMED_TABLES.isdisjoint(tables)
     is_renamed = may_be_renamed and _read_names(connection, lake, months, listed)
     for table in tables:
-        columns = lake_columns()[table]
         if table == "thresholds":
-            _view(connection, table, _thresholds(columns, thresholds or {}))
+            _view(connection, table, thresholds_sql(thresholds or {}))
         elif table == "failure_types":
-            _view(connection, table, _failure_types())
+            _view(connection, table, failure_types_sql())
         else:
             source = partial(_source, connection, lake, listed, months=months, run_id=run_id)
             with engine_errors(f"raw_{table}"):
-                if table == DECIDING:
-                    sql = _deciding(source, evaluation_profile)
-                else:
-                    sql = source(OF_FILES.get(table, table))
-                if table in EVALUATED_TABLES and live_files(lake, "evaluations", months):
-                    sql = _evaluated(table, sql, source)
-                if table == "results" and live_files(lake, "judgements", months):
-                    deciding = _deciding(source, evaluation_profile)
-                    sql = read_sql("lake/judged_results.sql").format(
-                        deciding=deciding, judgements=source("judgements"), results=sql
-                    )
-            if is_renamed and table in NAMED_TABLES:
-                sql = _with_newest_ids(sql)
+                sql = overlaid(
+                    table,
+                    source,
+                    there=[one for one in LATER if live_files(lake, one, months)],
+                    profile=evaluation_profile and literal(evaluation_profile),
+                    is_renamed=is_renamed,
+                )
             if run_id is not None and table != ALIASES:
                 sql = f"select * from ({sql}) where run_id = {literal(run_id)}"  # noqa: S608
             _view(connection, table, sql)
@@ -202,24 +144,6 @@ def _source(
     return _select(connection, table, lake_columns()[table], files)
 
 
-def _evaluated(table: str, sql: str, source: Callable[[str], str]) -> str:
-    """Return a select of a raw table in which the newest evaluation of a record decides."""
-    newest = read_sql("lake/newest_evaluations.sql").format(evaluations=source("evaluations"))
-    if table == "results":
-        return read_sql("lake/evaluated_results.sql").format(newest=newest, results=sql)
-    results = source("results")
-    return read_sql("lake/evaluated_plans.sql").format(newest=newest, results=results, plans=sql)
-
-
-def _deciding(source: Callable[[str], str], asked: str | None) -> str:
-    """Return the select of the evaluation profiles that have a say in verdicts, by run."""
-    if asked is None:
-        return read_sql("lake/deciding_profiles.sql").format(runs=source("runs"))
-    return read_sql("lake/asked_profiles.sql").format(
-        runs=source("runs"), judgements=source("judgements"), profile=literal(asked)
-    )
-
-
 def _read_names(
     connection: duckdb.DuckDBPyConnection,
     lake: Path,
@@ -237,7 +161,8 @@ def _read_names(
             table: f"({_select(connection, table, lake_columns()[table], files)})"
             for table, files in ((ALIASES, aliases), ("plans", plans))
         }
-        connection.execute(read_sql("lake/case_names.sql").format(**sources)).fetchall()
+        names = read_sql("lake/case_names.sql").format(**sources)
+        connection.execute(f"create or replace table {TABLE} as\n{names}").fetchall()
         return bool(connection.execute(f"select 1 from {TABLE} limit 1").fetchall())  # noqa: S608
 
 
@@ -248,7 +173,7 @@ def _select(
     files: Sequence[Path],
 ) -> str:
     """Return the select of a table over its files: declared columns, in the declared order."""
-    layouts = _layouts(connection, files)
+    layouts = layouts_of(connection, files)
     older = {path for path in files if table == "results" and layouts[path] < LAYOUT}
     parts = []
     for group, computed in ((set(files) - older, {}), (older, {SUPERSEDES: BEFORE_IT})):
@@ -277,8 +202,13 @@ def _columns(
     return f"select {', '.join(terms)} from {source}"  # noqa: S608 - names are declared ones
 
 
-def _layouts(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> dict[Path, int]:
-    """Return the layout of each file; refuses files of a newer version and of other programs."""
+def layouts_of(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> dict[Path, int]:
+    """Return the layout of each file.
+
+    Raises:
+        UnknownVersion: a newer benchlake wrote one of them.
+        DamagedFile: one of them is not ours.
+    """
     if not files:
         return {}
     names = ", ".join(literal(no_pattern(path)) for path in files)
@@ -304,36 +234,6 @@ def _layouts(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> di
     return layouts
 
 
-def _thresholds(columns: Sequence[LakeColumn], given: Mapping[str, float | None]) -> str:
-    values = {column.name: given.get(column.name, column.default) for column in columns}
-    return "select " + ", ".join(
-        f'cast({"null" if value is None else repr(value)} as double) as "{name}"'
-        for name, value in values.items()
-    )
-
-
-@functools.cache
-def _failure_types() -> str:
-    """Return the table of failures as a select of one text, cut into lines and cells.
-
-    As five hundred rows of values it would be bound anew by every query that asks for a cause,
-    which takes the engine longer than the rest of most queries.
-    """
-    names = [*FAILURES, *(f"http_{code}" for code in range(100, 600))]
-    lines = []
-    for name in names:
-        kind = classify(name)
-        facts = (kind.retryable, kind.counts_against_model)
-        cells = (name, kind.availability_status, kind.status, kind.cause, *map(str, facts))
-        lines.append(CELL.join(cells))
-    columns = ", ".join(
-        f"cast(split_part(line, {literal(CELL)}, {place}) as {column.type}) as {column.name}"
-        for place, column in enumerate(lake_columns()["failure_types"], start=1)
-    )
-    text = literal(LINE.join(lines))
-    return f"select {columns} from (select unnest(string_split({text}, {literal(LINE)})) as line)"  # noqa: S608
-
-
 def _nulls(columns: Sequence[LakeColumn]) -> str:
     return ", ".join(f'cast(null as {column.type}) as "{column.name}"' for column in columns)
 
@@ -341,11 +241,6 @@ def _nulls(columns: Sequence[LakeColumn]) -> str:
 def _view(connection: duckdb.DuckDBPyConnection, table: str, sql: str) -> None:
     with engine_errors(f"raw_{table}"):
         connection.execute(f"create or replace view raw_{table} as {sql}").fetchall()
-
-
-def literal(text: str | Path) -> str:
-    """Return a text as SQL writes it; a view takes no parameters."""
-    return "'" + str(text).replace("'", "''") + "'"
 
 
 def no_pattern(path: Path) -> str:

@@ -5,6 +5,7 @@ It asks again. A damaged file is set aside before; where that cannot be done, it
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -26,7 +27,8 @@ from schemas.errors import (
     runs_flag,
 )
 from schemas.io.files import READ_ONLY
-from schemas.lake import Lake, find_damaged, leave_out
+from schemas.io.own_files import is_lock_held, open_own
+from schemas.lake import QUARANTINE, SYNC_LOCK, Lake, find_damaged, leave_out
 
 if TYPE_CHECKING:
     from analyze.lake.sync import Synced
@@ -159,6 +161,55 @@ def settle(lake: Path, *, writes: bool, progress: LineProgress | None = None) ->
     say = progress or on_stderr
     is_done = writes and _set_aside(lake, found, say)
     return bool(found) and (is_done or _left_out(opened, found, say))
+
+
+def list_settled(
+    lake: Path, list_files: Callable[[], object], *, writes: bool, progress: LineProgress | None
+) -> None:
+    """List the live files of a lake, never between a file's being set aside and its rows' return.
+
+    Whoever sets a file aside moves it before its rows are made again. That shows in the time of
+    the quarantine, so the files are listed again until it stays the same; a lake without one costs
+    two stats.
+
+    Args:
+        lake: the lake.
+        list_files: lists them; called again where they may be too few.
+        writes: what is half done is completed; else another process is waited for while it is at
+            it, and rows that nobody makes again are missing.
+        progress: by default it goes to standard error.
+    """
+    while True:
+        before = _quarantined_at(lake)
+        if before is not None:
+            _await_rows(lake, writes=writes, progress=progress or on_stderr)
+        list_files()
+        if _quarantined_at(lake) == before:
+            return
+
+
+def _quarantined_at(lake: Path) -> int | None:
+    """Return when a file was last set aside, in ns; None: never."""
+    try:
+        return (lake / QUARANTINE).stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def _await_rows(lake: Path, *, writes: bool, progress: LineProgress) -> None:
+    from analyze.lake.sync import has_changes  # noqa: PLC0415 - a lake without damage does without
+
+    if not has_changes(lake.parent) or (writes and _set_aside(lake, (), progress)):
+        return
+    try:
+        handle = open_own(lake, SYNC_LOCK, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        while is_lock_held(handle):
+            time.sleep(PAUSE_S)
+    finally:
+        os.close(handle)
 
 
 def report_quarantined(synced: Synced, progress: Callable[[str], None]) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from analyze.lake.raw_tables import RAW_TABLES, literal
+from analyze.lake.overlay import RAW_TABLES, literal
 from analyze.query.catalog import EVERYTHING
 from analyze.query.session import Session
 from schemas.lake import lake_columns

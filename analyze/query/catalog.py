@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from analyze.lake.raw_tables import RAW_TABLES, declare, engine_errors, fill, literal, read_sql
+from analyze.lake.overlay import RAW_TABLES, literal, read_sql
+from analyze.lake.raw_tables import declare, engine_errors, fill
 
 if TYPE_CHECKING:
     from analyze.contracts.base import ViewRow

@@ -8,7 +8,8 @@ from pathlib import Path
 import duckdb
 
 from analyze.contracts import meaning_of
-from analyze.lake.raw_tables import declare, engine_errors, fill, literal
+from analyze.lake.overlay import literal
+from analyze.lake.raw_tables import declare, engine_errors, fill
 from analyze.lake.repair import retry_while_moving, settle
 from analyze.query.catalog import create_views
 from analyze.query.dictionary import RAW_GRAINS

@@ -20,7 +20,8 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from analyze.contracts import meaning_of, meanings_of
-from analyze.lake.raw_tables import RAW_TABLES, connect, declare
+from analyze.lake.overlay import RAW_TABLES
+from analyze.lake.raw_tables import connect, declare
 from analyze.query.catalog import NAMES, create_views, grain_of, portable_sql_of, sql_of
 from schemas.errors import ViewNotFound
 from schemas.lake import lake_columns

@@ -65,7 +65,7 @@ def sync_runs(
     """
     from analyze.lake.sync import sync  # noqa: PLC0415 - loads pyarrow
 
-    _require_folder(runs_dir)
+    require_folder(runs_dir)
     only = [_folder(runs_dir, name) for name in names] if names else None
     with Progress() as progress, disk_errors(lake_of(runs_dir)):
         if with_text is not None:
@@ -90,7 +90,7 @@ def prune_runs(runs_dir: Path, run_ids: Sequence[str], *, texts_alone: bool = Fa
     if not run_ids:
         what = "--prune needs the runs whose rows are to go: `analyze sync --prune RUN...`"
         raise ConfigError([Problem(None, what)])
-    _require_folder(runs_dir)
+    require_folder(runs_dir)
     lake = lake_of(runs_dir)
 
     known = Lake(lake)
@@ -122,7 +122,12 @@ def disk_errors(folder: Path, end: str = UNHARMED) -> Iterator[None]:
         raise AnalyzeError(message) from exc
 
 
-def _require_folder(runs_dir: Path) -> None:
+def require_folder(runs_dir: Path) -> None:
+    """Refuse a folder of runs that is not there.
+
+    Raises:
+        ConfigError: says which option names another.
+    """
     if not runs_dir.is_dir():
         raise ConfigError([Problem(runs_dir, "there is no such folder; --runs names another")])
 

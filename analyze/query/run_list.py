@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from analyze.contracts.models import RunSummaryRow
 from analyze.contracts.trials import RunsRow
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from analyze.query.run_ref import in_runs, run_folder
 from analyze.stats.rates import CaseRate, case_rate
 

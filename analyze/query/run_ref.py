@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schemas.errors import ConfigError, Problem, RunNotFound, nearest
+from schemas.errors import ConfigError, Problem, RunNotFound, nearest, runs_place
 from schemas.run.layout import is_run_folder
 from schemas.run.model_names import NO_NAMES, ModelNames
 
@@ -132,7 +132,7 @@ def _previous(session: Session, runs: Sequence[KnownRun]) -> str:
     if not same:
         what = (
             f"`{latest.run_id}` is the only run of suite `{latest.suite_id}` in "
-            f"{session.runs_dir}: there is no previous one"
+            f"{runs_place(session.runs_dir)}: there is no previous one"
         )
         raise ConfigError([Problem(None, what)])
     return same[0].run_id

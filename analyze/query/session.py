@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from analyze.lake.raw_tables import RAW_TABLES, connect, declare, engine_errors, fill, literal
-from analyze.lake.repair import interruptible, on_stderr, retry_while_moving, settle
+from analyze.lake.overlay import RAW_TABLES, literal
+from analyze.lake.raw_tables import connect, declare, engine_errors, fill
+from analyze.lake.repair import (
+    interruptible,
+    list_settled,
+    on_stderr,
+    retry_while_moving,
+    settle,
+)
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_by, read_view, select_of
 from schemas.errors import ConfigError, Problem, ViewError, display_path
 from schemas.lake import ALIASES, lake_of, live_files
@@ -207,8 +214,12 @@ class Session:
                 as_written=self._as_written,
                 evaluation_profile=self.evaluation_profile,
             )
-            for table in tables:
-                self._files[table] = look(self._engine, self.lake, [table])
+
+            def list_files() -> None:
+                for table in tables:
+                    self._files[table] = look(self._engine, self.lake, [table])
+
+            list_settled(self.lake, list_files, writes=self.repairs, progress=self._tell)
             self._there |= missing
 
     def _ask(self, text: str, question: Callable[[], Answer]) -> Answer:
@@ -295,12 +306,24 @@ def check_evaluation_profile(runs_dir: Path, asked: str | None) -> None:
                 "from stg_judgements group by evaluation_profile_id order by evaluation_profile_id"
             )
         )
+    require_deciding(said, asked, display_path(runs_dir))
+
+
+def require_deciding(said: Mapping[str, int], asked: str, place: str) -> None:
+    """Refuse an evaluation profile that decides nothing.
+
+    Args:
+        said: how many judgements with a threshold there are, by evaluation profile.
+        asked: the profile.
+        place: where they are, for people.
+
+    Raises:
+        ConfigError: no run was judged by it, or it had no threshold; says what to do.
+    """
     again = f"collect evaluate RUN --evaluation-profile {asked}"
     if asked not in said:
         known = f"; there is {', '.join(said)}" if said else ""
-        message = (
-            f"no run in {display_path(runs_dir)} was judged by it{known}. To judge one: {again}"
-        )
+        message = f"no run in {place} was judged by it{known}. To judge one: {again}"
     elif not said[asked]:
         message = f"it has no pass_threshold, so its judges decide nothing. Set one, then: {again}"
     else:

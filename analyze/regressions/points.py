@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analyze.comparison.evidence.outcomes import distinct_texts, plan_name
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from analyze.query.run_ref import resolve_run
 from schemas.errors import ConfigError, Problem, RunNotFound
 

@@ -50,7 +50,10 @@ MAX_OPEN_SHIFTS = 3
 """Shifts that are not folded away."""
 
 MAX_DOUBTS = 3
-"""That are not folded away."""
+"""That are not folded away; serious ones never are."""
+
+MAX_STACKED = 4
+"""Models that stand above what to distrust, since they are too few to stand beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,7 @@ def run_facts(run: ReportedRun) -> list[tuple[str, str]]:
         ("suite", run.suite_id),
         ("started", f"{started} UTC" if started else ""),
         ("took", duration(run.took_ms or None)),
-        ("cases", whole(run.n_cases)),
+        ("planned cases", whole(run.n_cases)),
         ("results", f"{whole(run.n_total)} of {counted(run.n_planned, 'trial')}"),
         ("verdicts", f"{whole(run.n_scored)} of {whole(run.n_scorable)}"),
         ("profile", run.run_profile_id or ""),
@@ -187,12 +190,16 @@ def run_facts(run: ReportedRun) -> list[tuple[str, str]]:
 def answer_parts(report: RunReport) -> dict[str, object]:
     """Return what the template of the first screen prints."""
     shown = standings(report)
+    n_serious = sum(doubt.is_serious for doubt in report.doubts)
+    n_shown = max(MAX_DOUBTS, n_serious)
     return {
         "standings": shown,
         "n_more": len(report.answer) - len(shown),
         "open": open_shifts(report),
-        "doubts": Folded(report.doubts[:MAX_DOUBTS], report.doubts[MAX_DOUBTS:]),
-        "n_serious": sum(doubt.is_serious for doubt in report.doubts),
+        "doubts": Folded(report.doubts[:n_shown], report.doubts[n_shown:]),
+        "n_serious": n_serious,
+        "is_stacked": len(shown) <= MAX_STACKED,
+        "has_leading": len(shown) > 1 and any(one.is_leading for one in shown),
     }
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analyze.comparison.document import ORDER, WORDS, between, ratios_in_short
+from analyze.contracts.trials import RunsRow
 from analyze.render.numbers import (
     in_cases,
+    moment,
     percent,
     points,
     signed_points,
@@ -109,6 +111,12 @@ def runs_named(runs: Sequence[ReportedRun]) -> str:
     return f"{whole(len(runs))} runs, {first.run_id} to {others[-1].run_id}"
 
 
+def origin_of(run: ReportedRun | RunsRow) -> str:
+    """Return which run a picture is of, for one that is passed on without its page."""
+    began = moment(run.started_at_ms)
+    return " · ".join(filter(None, (run.suite_id, run.run_id, f"{began} UTC" if began else "")))
+
+
 def command_of(report: RunReport, name: str) -> str:
     """Return the first command of a name that a report was given; empty without one."""
     found = (one for one in report.provenance.commands if one.split()[1:2] == [name])
@@ -118,7 +126,7 @@ def command_of(report: RunReport, name: str) -> str:
 def _how_good(answer: ModelAnswer) -> str:
     cases = in_cases(answer.n_cases, answer.n_clusters)
     trials = f"{counted(answer.n_scored, 'trial')} in {cases}"
-    return f"passed {percent(answer.passed_rate)} % of {trials}{_strict(answer)}{_interval(answer)}"
+    return f"passed {percent(answer.passed_rate)} % of {trials}{_interval(answer)}{_strict(answer)}"
 
 
 def _strict(answer: ModelAnswer) -> str:
@@ -162,9 +170,11 @@ def _most(rated: Sequence[ModelAnswer]) -> str:
     """Return which of several models passed most, none of which may be named best."""
     first = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
     names, rate = _some([answer.model_id for answer in first]), percent(first[0].passed_rate)
-    each = f"{' each' if len(first) > 1 else _strict(first[0])}{_intervals(first)}"
-    which = "" if len(first) == len(rated) else f", the most of {whole(len(rated))} models"
-    return f"{names} passed {rate} %{each}{which}: too few cases or verdicts to name one best"
+    each = f"{' each' if len(first) > 1 else ''}{_intervals(first)}"
+    strict = "" if len(first) > 1 else _strict(first[0])
+    rank = "" if len(first) == len(rated) else f", the highest rate of {whole(len(rated))} models"
+    told = f"{names} passed {rate} %{each}{strict}{rank}"
+    return f"{told}; too few cases or verdicts to name one best"
 
 
 def _best(rated: Sequence[ModelAnswer]) -> str:
@@ -175,7 +185,8 @@ def _best(rated: Sequence[ModelAnswer]) -> str:
     """
     best = [answer for answer in rated if answer.passed_rate == rated[0].passed_rate]
     names, rate = _some([answer.model_id for answer in best]), percent(best[0].passed_rate)
-    each = f"{' each' if len(best) > 1 else _strict(best[0])}{_intervals(best)}"
+    each = f"{' each' if len(best) > 1 else ''}{_intervals(best)}"
+    each += "" if len(best) > 1 else _strict(best[0])
     if len(best) == len(rated):
         return f"{names} passed {rate} %{each}"
     told = f"{names} {'are' if len(best) > 1 else 'is'} best of {whole(len(rated))} models with "

@@ -30,6 +30,9 @@ from schemas.run.trace import (
 MARK = "\n…\n"
 """Stands where the middle of a text is left out."""
 
+MAX_MORE_DIGITS = 24
+"""Bytes that a sum of some costs may be longer than the sum of all."""
+
 MIN_TEXT_BYTES = 300
 """Bytes that a long part keeps at least; where that is too much, turns are left out instead."""
 
@@ -102,7 +105,7 @@ def bytes_of(value: object) -> int:
         case str():
             return len(value) if value.isascii() else len(value.encode())
         case Record():
-            return sum(bytes_of(inner) for _, inner in value)
+            return sum(map(bytes_of, vars(value).values()))
         case tuple():
             return sum(map(bytes_of, value))
         case _:
@@ -140,14 +143,12 @@ def fitted(
     most = _level(texts, room - sum(fixed))
     if most >= MIN_TEXT_BYTES:
         return Fitted(tuple(_cut(part, most) for part in parts), 0)
-    marker = _marker(len(parts))  # the longest it can be
+    marker_size = bytes_of(_marker(parts)) + MAX_MORE_DIGITS
     least = [size + min(text, MIN_TEXT_BYTES) for size, text in zip(fixed, texts, strict=True)]
-    kept = _fitting_places(
-        least, room - bytes_of(marker), units or [[n] for n in range(len(parts))]
-    )
+    kept = _fitting_places(least, room - marker_size, units or [[n] for n in range(len(parts))])
     if not kept:
         return None
-    most = _level([texts[n] for n in kept], room - bytes_of(marker) - sum(fixed[n] for n in kept))
+    most = _level([texts[n] for n in kept], room - marker_size - sum(fixed[n] for n in kept))
     return Fitted(tuple(_with_marker(parts, kept, most)), len(parts) - len(kept))
 
 
@@ -176,18 +177,23 @@ def _fitting_places(sizes: Sequence[int], room: int, units: Sequence[Sequence[in
 def _with_marker(
     parts: Sequence[TranscriptPart], kept: Sequence[int], most: int
 ) -> Iterator[TranscriptPart]:
+    held = frozenset(kept)
+    left_out = [part for place, part in enumerate(parts) if place not in held]
     is_told = False
     for n, place in enumerate(kept):
         if n != place and not is_told:
             is_told = True
-            yield _marker(len(parts) - len(kept))
+            yield _marker(left_out)
         yield _cut(parts[place], most)
     if not is_told:
-        yield _marker(len(parts) - len(kept))
+        yield _marker(left_out)
 
 
-def _marker(n_left_out: int) -> TranscriptPart:
-    return _part("runner", "left out here", counted(n_left_out, "turn"), None)
+def _marker(left_out: Sequence[TranscriptPart]) -> TranscriptPart:
+    """Return what stands for turns: it ends when the last of them did, and costs what all did."""
+    costs = [part.cost_usd for part in left_out if part.cost_usd is not None]
+    part = _part("runner", "left out here", counted(len(left_out), "turn"), left_out[-1].after_ms)
+    return part.model_copy(update={"cost_usd": sum(costs) if costs else None})
 
 
 def _cut(part: TranscriptPart, most: int) -> TranscriptPart:

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from analyze.query.run_ref import in_runs
 from analyze.routing.order import Case, Cases, Draws, ScopeRate, scope_rate
 from analyze.routing.values import Option

@@ -194,7 +194,9 @@ def _suite(
         Line(
             look=f"c{place % N_COLOURS}",
             name=points[-1].model_id,
-            points=" ".join(f"{x_of[one.run_id]},{y_of(one.passed_rate)}" for one in points),
+            points=" ".join(
+                f"{x_of[one.run_id]},{y_of(one.passed_rate)}" for one in points if not one.is_part
+            ),
             last=(x_of[points[-1].run_id], y_of(points[-1].passed_rate)),
             rate=percent(points[-1].passed_rate),
             limits=limits_of(points[-1].passed_rate, points[-1]),

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyze.lake.raw_tables import DECIDING, RAW_TABLES
+from analyze.lake.overlay import DECIDING, RAW_TABLES
 from analyze.query.as_of import TEXTS
 from analyze.query.run_ref import run_folder
 from analyze.report.file import NAME

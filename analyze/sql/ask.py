@@ -11,12 +11,12 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import duckdb
 
@@ -62,6 +62,35 @@ FORBIDDEN_FILE = re.compile(r'Cannot access (?:file|directory) "(?P<path>[^"]*)"
 COMMENTS = re.compile(r"\bcomment\b", re.IGNORECASE)
 
 
+class InThread(Generic[Outcome]):
+    """Work in a thread of its own, so that whoever waits hears of Ctrl-C and keeps to a time."""
+
+    def __init__(self, work: Callable[[], Outcome]) -> None:
+        self.done = threading.Event()
+        self._work = work
+        self._results: list[Outcome] = []
+        self._errors: list[BaseException] = []
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._work())
+        except BaseException as exc:  # noqa: BLE001 - raised again where it is waited for
+            self._errors.append(exc)
+        finally:
+            self.done.set()
+
+    def is_done_by(self, deadline: float) -> bool:
+        """Wait until a moment of the monotonic clock; return whether it is done."""
+        return self.done.wait(min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX))
+
+    def result(self) -> Outcome:
+        """Return what it came to once it is done; raises what the work raised."""
+        if self._errors:
+            raise self._errors[0]
+        return self._results[0]
+
+
 def watched(
     engine: duckdb.DuckDBPyConnection,
     work: Callable[[], Outcome],
@@ -81,40 +110,26 @@ def watched(
         InterruptException: it was stopped at its deadline.
         KeyboardInterrupt: Ctrl-C.
     """
-    done = threading.Event()
-    results: list[Outcome] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(work())
-        except BaseException as exc:  # noqa: BLE001 - raised again where it is waited for
-            errors.append(exc)
-        finally:
-            done.set()
-
-    threading.Thread(target=run, daemon=True).start()
+    working = InThread(work)
     is_interrupted = False
     try:
-        while not done.wait(min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)):
+        while not working.is_done_by(deadline):
             if time.monotonic() >= deadline:
                 break
     except KeyboardInterrupt:
         is_interrupted = True
     asked_at = time.monotonic()
-    while not done.is_set():
+    while not working.done.is_set():
         engine.interrupt()
         try:
-            done.wait(NUDGE_S)
+            working.done.wait(NUDGE_S)
         except KeyboardInterrupt:
             is_interrupted = True
         if stuck is not None and time.monotonic() > asked_at + GRACE_S:
             stuck(is_interrupted)
     if is_interrupted:
         raise KeyboardInterrupt
-    if errors:
-        raise errors[0]
-    return results[0]
+    return working.result()
 
 
 @dataclass(frozen=True)
@@ -132,6 +147,18 @@ class Column:
             or self.type.endswith("INT")
             or (self.type in {"BIGINT", "INTEGER"})
         )
+
+
+class Answered(Protocol):
+    """What a query returned, whichever engine was asked."""
+
+    columns: tuple[Column, ...]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows; dates, times and bytes as the engine writes them."""
+
+    def batches(self) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Return the rows as Arrow batches, and their schema; each name comes once."""
 
 
 class Answer:
@@ -259,22 +286,28 @@ def failure(exc: duckdb.Error) -> AnalyzeError:
 
 
 def _columns(engine: duckdb.DuckDBPyConnection) -> tuple[Column, ...]:
-    """Return the columns of what was executed; a name that comes again gets a number.
+    """Return the columns of what was executed, each with a name of its own."""
+    described = engine.description or ()
+    names = own_names([name for name, *_ in described])
+    return tuple(
+        Column(own, str(kind)) for own, (_, kind, *_) in zip(names, described, strict=True)
+    )
+
+
+def own_names(names: Sequence[str]) -> list[str]:
+    """Return a name of its own for each column: one that comes again gets a number.
 
     No other column loses its own name to that number.
     """
-    described = engine.description or ()
-    columns: list[Column] = []
-    names = {name for name, *_ in described}
-    taken: set[str] = set()
-    for name, kind, *_ in described:
+    kept = set(names)
+    taken: dict[str, None] = {}
+    for name in names:
         own, number = name, 1
-        while own in taken or (number > 1 and own in names):
+        while own in taken or (number > 1 and own in kept):
             number += 1
             own = f"{name}_{number}"
-        taken.add(own)
-        columns.append(Column(own, str(kind)))
-    return tuple(columns)
+        taken[own] = None
+    return list(taken)
 
 
 def _with_texts(sql: str, columns: tuple[Column, ...]) -> str:

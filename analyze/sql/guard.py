@@ -20,7 +20,8 @@ from typing import Any
 
 import duckdb
 
-from analyze.lake.raw_tables import literal, no_pattern
+from analyze.lake.overlay import literal
+from analyze.lake.raw_tables import no_pattern
 from schemas.errors import QueryFailed, QueryRefused, printable
 
 READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})

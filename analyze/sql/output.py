@@ -15,15 +15,15 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, TextIO, TypedDict, cast, get_args
+from typing import Any, Literal, Protocol, TextIO, TypedDict, cast, get_args
 
 from analyze.render.text import Side, cells, fit, heads_apart, needed, padded, row_line, widths_of
-from analyze.sql.ask import Answer, Column, ask
+from analyze.sql.ask import Answered, Column, ask
 from schemas.errors import (
     EXIT_INTERRUPTED,
     AnalyzeError,
@@ -201,7 +201,7 @@ def _csv_cell(value: Any) -> str:
     return f'"{text.replace(QUOTE, QUOTE * 2)}"' if not text or NEEDS_QUOTES.search(text) else text
 
 
-def write_parquet(path: Path, answer: Answer) -> None:
+def write_parquet(path: Path, answer: Answered) -> None:
     """Write a Parquet file with the engine's own types; a name that comes again gets a number.
 
     Raises:
@@ -219,6 +219,23 @@ def write_parquet(path: Path, answer: Answer) -> None:
         types = ", ".join(f"`{column.name}` {column.type}" for column in answer.columns)
         message = f"Parquet has no form for a column of {types}; cast it to varchar"
         raise QueryFailed(printable(message)) from exc
+
+
+class Asker(Protocol):
+    """Asks a question: `analyze.sql.ask.ask`, or another engine's."""
+
+    def __call__(
+        self,
+        runs_dir: Path,
+        sql: str,
+        use: Callable[[Answered], None],
+        *,
+        timeout_s: float,
+        stuck: Callable[[AnalyzeError | KeyboardInterrupt], None] | None = None,
+        repairs: bool = False,
+        evaluation_profile: str | None = None,
+    ) -> None:
+        """Let `use` read the answer to a user's query."""
 
 
 class AskOptions(TypedDict):
@@ -252,8 +269,14 @@ class OutputOptions:
         }
 
 
-def print_answer(runs_dir: Path, sql: str, options: OutputOptions) -> None:
+def print_answer(runs_dir: Path, sql: str, options: OutputOptions, asker: Asker = ask) -> None:
     """Print the answer to a query on standard output.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        sql: what the user wrote.
+        options: how the answer is wanted.
+        asker: of the engine; by default DuckDB.
 
     Raises:
         AnalyzeError: the query was refused, has a mistake, or took too long.
@@ -261,7 +284,7 @@ def print_answer(runs_dir: Path, sql: str, options: OutputOptions) -> None:
     if options.form == "parquet":
         with tempfile.TemporaryDirectory(prefix="benchlake-") as folder:
             path = Path(folder) / "answer.parquet"
-            write_answer(runs_dir, sql, options, path)
+            write_answer(runs_dir, sql, options, path, asker)
             with path.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
         return
@@ -270,12 +293,12 @@ def print_answer(runs_dir: Path, sql: str, options: OutputOptions) -> None:
         MAX_MEMORY_BYTES, "w+", encoding="utf-8", newline=""
     ) as spool:
 
-        def use(answer: Answer) -> None:
+        def use(answer: Answered) -> None:
             spool.seek(0)
             spool.truncate()
             _write(cast("TextIO", spool), answer, options, width)
 
-        ask(runs_dir, sql, use, stuck=leave, **options.asked)
+        asker(runs_dir, sql, use, stuck=leave, **options.asked)
         spool.seek(0)
         if options.form == "csv" and sys.stdout.isatty():
             sys.stdout.writelines(f"{spelled(line.rstrip(EOL))}\n" for line in spool)
@@ -284,8 +307,17 @@ def print_answer(runs_dir: Path, sql: str, options: OutputOptions) -> None:
         sys.stdout.flush()
 
 
-def write_answer(runs_dir: Path, sql: str, options: OutputOptions, path: Path) -> int:
+def write_answer(
+    runs_dir: Path, sql: str, options: OutputOptions, path: Path, asker: Asker = ask
+) -> int:
     """Write the answer to a query into a file, whole or not at all; return its bytes.
+
+    Args:
+        runs_dir: the folder that holds the runs.
+        sql: what the user wrote.
+        options: how the answer is wanted.
+        path: of the file.
+        asker: of the engine; by default DuckDB.
 
     Raises:
         AnalyzeError: the query was refused, has a mistake, or took too long; or the file cannot
@@ -293,7 +325,7 @@ def write_answer(runs_dir: Path, sql: str, options: OutputOptions, path: Path) -
     """
     with _replacing(path) as temporary:
 
-        def use(answer: Answer) -> None:
+        def use(answer: Answered) -> None:
             if options.form == "parquet":
                 write_parquet(temporary, answer)
                 return
@@ -304,7 +336,7 @@ def write_answer(runs_dir: Path, sql: str, options: OutputOptions, path: Path) -
             temporary.unlink(missing_ok=True)
             leave(why)
 
-        ask(runs_dir, sql, use, stuck=give_up, **options.asked)
+        asker(runs_dir, sql, use, stuck=give_up, **options.asked)
         return temporary.stat().st_size
 
 
@@ -340,7 +372,7 @@ def _replacing(path: Path) -> Iterator[Path]:
         raise AnalyzeError(message) from exc
 
 
-def _write(out: TextIO, answer: Answer, options: OutputOptions, width: int | None) -> None:
+def _write(out: TextIO, answer: Answered, options: OutputOptions, width: int | None) -> None:
     rows = answer.rows()
     if options.form == "json":
         write_json(out, answer.columns, rows)

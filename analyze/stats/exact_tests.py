@@ -222,10 +222,34 @@ class _Case(NamedTuple):
     """Distance by which one pass fewer of the candidate lowers the sum."""
     missed: int
     """Passes that the candidate has fewer than it could have."""
-    chances: tuple[float, ...]
-    """Of 0, 1, 2 ... passes fewer."""
-    variance: float
-    """Of the difference of the case rates."""
+    n_a: int
+    n_b: int
+    passed: int
+    """Trials of both sides that passed."""
+
+    @property
+    def most(self) -> int:
+        """Passes that the candidate can have."""
+        return min(self.passed, self.n_b)
+
+    @property
+    def least(self) -> int:
+        """Passes that the candidate has at least."""
+        return max(0, self.passed - self.n_a)
+
+    @property
+    def variance(self) -> float:
+        """Of the difference of the case rates."""
+        trials = self.n_a + self.n_b
+        return self.passed * (trials - self.passed) / ((trials - 1) * self.n_a * self.n_b)
+
+    def chances(self) -> tuple[float, ...]:
+        """Return those of 0, 1, 2 ... passes fewer."""
+        ways = math.comb(self.n_a + self.n_b, self.passed)
+        return tuple(
+            math.comb(self.n_b, k) * math.comb(self.n_a, self.passed - k) / ways
+            for k in range(self.most, self.least - 1, -1)
+        )
 
 
 def within_case_p(
@@ -260,7 +284,7 @@ def within_case_p(
     )
     common = math.gcd(*(case.step for case in cases))
     missed = sum(case.missed * case.step for case in cases) // common
-    work = (missed + 1) * sum(len(case.chances) for case in cases)
+    work = (missed + 1) * sum(case.most - case.least + 1 for case in cases)
     if work > MAX_WORK:
         z = abs(total) / scale / math.sqrt(math.fsum(case.variance for case in cases))
         return max(math.erfc(z / math.sqrt(2)), MIN_P)
@@ -275,18 +299,7 @@ def _sum_of_differences(pairs: PairedCounts, scale: int) -> int:
 
 
 def _case(a: int, n_a: int, b: int, n_b: int, scale: int) -> _Case:
-    passed, trials = a + b, n_a + n_b
-    most, least = min(passed, n_b), max(0, passed - n_a)
-    ways = math.comb(trials, passed)
-    return _Case(
-        step=scale // n_a + scale // n_b,
-        missed=most - b,
-        chances=tuple(
-            math.comb(n_b, k) * math.comb(n_a, passed - k) / ways
-            for k in range(most, least - 1, -1)
-        ),
-        variance=passed * (trials - passed) / ((trials - 1) * n_a * n_b),
-    )
+    return _Case(scale // n_a + scale // n_b, min(a + b, n_b) - b, n_a, n_b, a + b)
 
 
 def _tail(cases: list[_Case], common: int, missed: int, *, is_short: bool) -> tuple[float, float]:
@@ -303,7 +316,7 @@ def _tail(cases: list[_Case], common: int, missed: int, *, is_short: bool) -> tu
         step = wide // common
         own = _nothing(is_short=is_short)
         for case in same:
-            own = _added(own, case.chances, 1, missed // step + 1, is_short=is_short)
+            own = _added(own, case.chances(), 1, missed // step + 1, is_short=is_short)
         terms.append((step, own))
     *others, (step, last) = terms
     for wide, own in others:

@@ -102,7 +102,8 @@ def _point(
     value: CaseValue, m: Sequence[int], c: Sequence[int], k: int, *, identical: bool
 ) -> PassK:
     cases = [(trials, passes) for trials, passes in zip(m, c, strict=True) if trials >= k]
-    values = [value(trials, passes, k) for trials, passes in cases]
+    of = {case: value(*case, k) for case in set(cases)}
+    values = [of[case] for case in cases]
     draws = [1 if identical else trials // k for trials, _ in cases]
     return PassK(
         k=k,

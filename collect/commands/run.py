@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import orjson
+import typer
 
 from collect.config import RunInputs
 from collect.console.progress import RunReport, Screen
@@ -16,27 +17,45 @@ from collect.execute.collector import Collector
 from collect.execute.spec import RunRequest, RunSpec, inputs_of, new_spec
 from collect.run_folder.log import RunLog, resume_command
 from schemas.errors import ConfigError, Problem
+from schemas.run.dispatch import SUFFIX
 from schemas.run.model_names import ModelNames
 
 WITH_RESUME = frozenset(
     [
         *("--runs", "--resume", "--max-cost", "--assume-price", "--allow-host"),
-        *("--unsafe-no-sandbox", "--report", "--json"),
+        *("--unsafe-no-sandbox", "--report", "--lake", "--json", "--executor", "--address"),
     ]
 )
 """Flags that change nothing of a run as it was planned."""
 
 
-def refuse_beside_resume(flags: Mapping[str, object]) -> None:
-    """A run goes on as it was planned; flags that would change it are errors, not ignored.
+def check_flags(context: typer.Context) -> None:
+    """Refuse flags that say nothing together: an error, never ignored.
+
+    A run goes on as it was planned, so flags that would change it do not go with `--resume`.
 
     Raises:
-        ConfigError: naming every flag that is given.
+        ConfigError: names the flags.
     """
-    given = [flag for flag, value in flags.items() if value and flag not in WITH_RESUME]
-    if given:
+    flags = {one.opts[0]: context.params.get(one.name or "") for one in context.command.params}
+    if flags["--resume"] is None:
+        for flag in ("--suite", "--run-profile"):
+            if flags[flag] is None:
+                what = f"a new run needs {flag}; --resume RUN_ID|latest goes on with one"
+                raise ConfigError([Problem(None, what)])
+    elif given := [flag for flag, value in flags.items() if value and flag not in WITH_RESUME]:
         what = "cannot be given with --resume: the run goes on as it was planned"
         raise ConfigError([Problem(None, f"{', '.join(given)} {what}")])
+    if flags["--processes"] and (
+        given := [name for name in ("--executor", "--shards") if flags[name]]
+    ):
+        what = f"--processes N is --executor processes --shards N; leave {', '.join(given)} out"
+        raise ConfigError([Problem(None, what)])
+    if flags["--shards"] and not flags["--executor"]:
+        what = "--shards is for --executor; --shard i/n makes one part of a plan"
+        raise ConfigError([Problem(None, what)])
+    if flags["--address"] and flags["--executor"] != "ray" and not flags["--resume"]:
+        raise ConfigError([Problem(None, "--address is for --executor ray")])
 
 
 def run(request: RunRequest) -> int:
@@ -49,6 +68,15 @@ def run(request: RunRequest) -> int:
         NotResumable: there is nothing to go on with, or a model would be another one.
         RunBusy: another collector works on it.
     """
+    if request.lake is not None:
+        from schemas.io.shared_url import location_of, require_library  # noqa: PLC0415 - few have one
+
+        location_of(request.lake)
+        require_library()
+    if request.executor is not None or is_dispatched(request):
+        from collect.dispatch.run import dispatch  # noqa: PLC0415 - few runs have shards
+
+        return dispatch(request)
     if request.resume is None:
         return start(inputs_of(request, Path.cwd()), request)
     from collect.execute.stored_run import folder_of, stored_spec  # noqa: PLC0415 - others are new
@@ -60,6 +88,15 @@ def run(request: RunRequest) -> int:
         log.close()
         raise
     return _collected(spec, screen, log)
+
+
+def is_dispatched(request: RunRequest) -> bool:
+    """Return whether a run that goes on was made in several shards; looks for no more than that."""
+    if request.resume is None or next(request.runs_dir.glob(f"*{SUFFIX}"), None) is None:
+        return False
+    from collect.dispatch.start import dispatch_of  # noqa: PLC0415 - few folders have one
+
+    return dispatch_of(request) is not None
 
 
 def start(inputs: RunInputs, request: RunRequest) -> int:
@@ -75,6 +112,11 @@ def _collected(spec: RunSpec, screen: Screen, log: RunLog | None = None) -> int:
     request = spec.request
     if not request.as_json:
         closing.show(report)
+    if request.lake is not None:
+        from collect.execute.mirror_process import add_push  # noqa: PLC0415 - few ask for it
+
+        sys.stdout.flush()
+        add_push(report, request.lake)
     if request.with_page:
         from collect.execute.mirror_process import add_page  # noqa: PLC0415 - few ask for it
 

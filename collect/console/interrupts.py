@@ -24,29 +24,30 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        self._task: asyncio.Task[object] | None = None
         self._listens: list[signal.Signals] = []
         self._first: Callable[[], None] | None = None
         self._again: Callable[[], None] | None = None
 
     def __enter__(self) -> Interrupts:
-        loop, task = asyncio.get_running_loop(), asyncio.current_task()
-
-        def interrupt() -> None:
-            self.count += 1
-            if self._first is None or self._again is None:
-                if task is not None:
-                    task.cancel()
-            elif self.count == 1:
-                self._first()
-            else:
-                self._again()
-
+        loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         self._listens = [*SIGNALS]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
             self._listens.append(signal.SIGHUP)
         for number in self._listens:
-            loop.add_signal_handler(number, interrupt)
+            loop.add_signal_handler(number, self.interrupt)
         return self
+
+    def interrupt(self) -> None:
+        """Do what Ctrl-C does."""
+        self.count += 1
+        if self._first is None or self._again is None:
+            if self._task is not None:
+                self._task.cancel()
+        elif self.count == 1:
+            self._first()
+        else:
+            self._again()
 
     def watch(self, first: Callable[[], None], again: Callable[[], None]) -> None:
         """From now on call `first` for the first interrupt, and `again` for each further one."""

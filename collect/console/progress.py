@@ -23,6 +23,9 @@ class Screen(Protocol):
     def result(self, result: Result) -> None:
         """One trial is finished and written."""
 
+    def together(self, tally: Tally) -> None:
+        """How far several shards are together."""
+
     def note(self, text: str) -> None:
         """Something the user should know."""
 
@@ -56,6 +59,8 @@ class RunReport:
     """What its judges said; None: nobody was asked."""
     report_path: str | None = None
     """Its report as a page; None: nobody asked for one, or there is none."""
+    pushed_to: str | None = None
+    """URL of the shared lake that has it; None: nobody named one, or it could not be pushed."""
     exit_code: int = EXIT_OK
 
     def count(self, result: Result) -> None:

@@ -34,6 +34,11 @@ class PlainScreen:
     def result(self, result: Result) -> None:
         """Say how far the run is, not too often."""
         self._tally.add(result)
+        self.together(self._tally)
+
+    def together(self, tally: Tally) -> None:
+        """Say how far several shards are together, not too often."""
+        self._tally = tally
         now = time.monotonic()
         finished = self._tally.done == self._tally.planned
         if finished or now - self._said_at >= PLAIN_INTERVAL_S:
@@ -96,6 +101,11 @@ class TerminalScreen:
     def result(self, result: Result) -> None:
         """Move the bar."""
         self._tally.add(result)
+        self.together(self._tally)
+
+    def together(self, tally: Tally) -> None:
+        """Move the bar of several shards."""
+        self._tally = tally
         now = time.monotonic()
         if now - self._drawn_at >= REDRAW_INTERVAL_S or self._tally.done == self._tally.planned:
             self._drawn_at = now

@@ -13,6 +13,7 @@ import asyncio
 import re
 from dataclasses import replace
 from datetime import date
+from typing import NamedTuple
 
 from collect.config import LoadedCase, ResolvedModel, RunInputs
 from collect.limits import Slot
@@ -87,6 +88,17 @@ def cost_of(execution: Execution, price: Price | None) -> int | None:
     return usage.cost_nano_usd(price)
 
 
+class BudgetNeed(NamedTuple):
+    """How it stands with the money of one process, in nano-dollars."""
+
+    spent: int
+    reserved: int
+    required: int
+    """What it must be allowed in all before the next trial begins; 0: none waits for money."""
+    widest: int
+    """The most that a trial did reserve."""
+
+
 class Budget:
     """What a run has spent and promised, in nano-dollars.
 
@@ -94,12 +106,23 @@ class Budget:
         max_usd: what the run may cost; None: anything.
         models: with their prices.
         spent_usd: what earlier parts of the run did cost.
+        granted: the limit is that of several processes: this one may spend what it is granted,
+            bit by bit, and waits for more.
     """
 
     def __init__(
-        self, max_usd: float | None, models: tuple[ResolvedModel, ...], spent_usd: float = 0.0
+        self,
+        max_usd: float | None,
+        models: tuple[ResolvedModel, ...],
+        spent_usd: float = 0.0,
+        *,
+        granted: bool = False,
     ) -> None:
-        self._cap = None if max_usd is None else round(max_usd * NANO)
+        self._cap = None if max_usd is None else 0 if granted else round(max_usd * NANO)
+        self._may_grow = granted
+        self._lacking: list[int] = []
+        """What those who wait for money want to reserve."""
+        self._widest = 0
         self._models = {model.model_id: model for model in models}
         self._spent = round(spent_usd * NANO)
         self._reserved = 0
@@ -108,6 +131,24 @@ class Budget:
         self._is_untold = False
         """An answer that nothing bounded did cost nobody knows what."""
         self._changed = asyncio.Event()
+
+    @property
+    def need(self) -> BudgetNeed:
+        """Return how it stands with the money of a process that is granted some."""
+        required = self._spent + self._reserved + max(min(self._lacking), 1) if self._lacking else 0
+        return BudgetNeed(self._spent, self._reserved, required, self._widest)
+
+    def grant(self, nano: int, *, is_last: bool) -> None:
+        """Let it spend so much in all; the last grant is the end of waiting."""
+        if self._cap is not None:
+            self._cap = max(self._cap, nano)
+            self._may_grow = not is_last
+            self._changed.set()
+
+    def close(self) -> None:
+        """Wait for no more grants: nothing more is dispatched."""
+        self._may_grow = False
+        self._changed.set()
 
     async def reserve(self, trial: PlannedTrial, case: LoadedCase, slot: Slot) -> int | None:
         """Return what is reserved for a trial, or None when it no longer fits.
@@ -128,6 +169,7 @@ class Budget:
             return 0
         while True:
             wanted = self._dearest if most is None else most
+            self._widest = max(self._widest, wanted)
             promised = self._spent + self._reserved
             # Without any bound, one trial alone shows what they cost, or that nobody can tell.
             is_begun = self._in_flight > 0 or self._is_untold
@@ -138,11 +180,15 @@ class Budget:
                 self._in_flight += 1
                 await slot.take()
                 return wanted
-            if not self._in_flight:
+            if not self._in_flight and not self._may_grow:
                 return None
             slot.leave()
             self._changed.clear()
-            await self._changed.wait()
+            self._lacking.append(wanted)
+            try:
+                await self._changed.wait()
+            finally:
+                self._lacking.remove(wanted)
 
     def release(self, reserved: int) -> None:
         """Give back what was reserved for a trial that is not asked after all."""

@@ -6,8 +6,9 @@ import asyncio
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from collect.checks import MIN_THREADED_CHARS
 from collect.checks.declarative import (
     HOOKS_DISABLED,
     check_hash,
@@ -30,6 +31,8 @@ from schemas.run.result import CheckResult
 if TYPE_CHECKING:
     from collect.hooks.artifact import HookSubject
     from collect.hooks.hooks import Hooks
+
+Done = TypeVar("Done")
 
 INTERRUPTED = "interrupted"
 """Reason of a check that the end of a run kept from looking."""
@@ -169,3 +172,10 @@ def _size(folder: Path) -> int:
     for counted in usage([str(folder)], opens=False):
         found = counted.size
     return found
+
+
+async def off_loop(text: str, work: Callable[[], Done], n_events: int = 0) -> Done:
+    """Do the work on a text, or on events: in a thread when it is long, for nobody to wait."""
+    if max(len(text), 100 * n_events) > MIN_THREADED_CHARS:
+        return await asyncio.to_thread(work)
+    return work()

@@ -18,7 +18,7 @@ from collect.config import LoadedCase, ResolvedModel
 from collect.execute.budget import Budget
 from collect.http_client import REFUSED
 from collect.http_client.pool import CompletionQueue
-from collect.limits import Limiter, Slot, Stopped
+from collect.limits import Gate, Limiter, Share, SharedGate, Slot, Stopped
 from collect.providers.base import Outcome
 from collect.runners.base import Execution, Runner, mistaken, unsent_execution
 from schemas.errors import ConfigError
@@ -92,6 +92,8 @@ class Executor:
     hooks: Hooks
     max_concurrency: int
     budget: Budget
+    share: Share = field(default_factory=Share)
+    """The part of every limit that this process has."""
     completions: CompletionQueue = field(default_factory=CompletionQueue)
     """In which trials begin; finished answers are handed over in the same."""
     began: float | None = None
@@ -104,6 +106,7 @@ class Executor:
     _gone: dict[str, str] = field(default_factory=dict)
     """base_url to why it is asked no more."""
     _limiters: dict[str, Limiter] = field(default_factory=dict)
+    _slots: SharedGate | None = None
     _lane_tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def run(self) -> None:
@@ -112,7 +115,7 @@ class Executor:
         Raises:
             Exception: whatever a hook raised: a mistake of ours, never the model's.
         """
-        slots = asyncio.Semaphore(self.max_concurrency)
+        slots = self._slots = SharedGate(self.max_concurrency, self.share)
         self._lane_tasks = [
             asyncio.create_task(self._lane(lane, slots)) for lane in lanes(self.models)
         ]
@@ -129,6 +132,9 @@ class Executor:
     def stop(self, reason: str) -> None:
         """Dispatch nothing more; what is being asked may finish."""
         self.stop_reason = self.stop_reason or reason
+        self.budget.close()
+        if self._slots is not None:
+            self._slots.close()
         for limiter in self._limiters.values():
             limiter.close()
 
@@ -144,12 +150,12 @@ class Executor:
         for task in self._lane_tasks:
             task.cancel()
 
-    async def _lane(self, lane: list[ResolvedModel], slots: asyncio.Semaphore) -> None:
+    async def _lane(self, lane: list[ResolvedModel], slots: Gate) -> None:
         for model in lane:
             if self.stop_reason is None:
                 await self._model(model, slots)
 
-    async def _model(self, model: ResolvedModel, slots: asyncio.Semaphore) -> None:
+    async def _model(self, model: ResolvedModel, slots: Gate) -> None:
         if (why := self._gone.get(model.base_url)) is not None:
             self.stop_model(model.model_id, why)
             return
@@ -173,9 +179,7 @@ class Executor:
             runner = work.runners[kind] = self.hooks.open_runner(kind, work.model)
         return runner
 
-    def _open(
-        self, work: ModelWork, slots: asyncio.Semaphore, start_worker: Callable[[], object]
-    ) -> None:
+    def _open(self, work: ModelWork, slots: Gate, start_worker: Callable[[], object]) -> None:
         """Start the first worker; each that takes a trial starts the next, up to the limit.
 
         While trials wait for their retries there may be more.
@@ -194,6 +198,7 @@ class Executor:
             slots,
             limit,
             per_minute,
+            share=self.share,
             on_shrink=shrunk,
             on_room=on_room,
             on_reply=partial(self._attempted, work),

@@ -1,4 +1,4 @@
-"""The two processes of the analysis that a run starts: the mirror beside it, the report at its end.
+"""The processes of the analysis that a run starts: the mirror beside it, push and report after it.
 
 The mirror may be killed at any moment, by an operator or for want of memory, and the run goes on:
 another one continues where Parquet ends. In any case a last one completes the work at the end.
@@ -57,7 +57,13 @@ REPORT_TIMEOUT_S = 600.0
 """A report of a million trials takes seconds; past this something is broken."""
 
 REPORT_END_TIMEOUT_S = 5.0
-"""How long the report's process may take to end after it was told to."""
+"""How long the process of a report or push may take to end after it was told to."""
+
+PUSH_TIMEOUT_S = 900.0
+"""A push of a million rows takes minutes; past this the network is broken."""
+
+OF_SERVERS = ("AWS_", "AZURE_", "GOOGLE_")
+"""What the names of variables begin with that a push needs, secret ones too."""
 
 
 def mirror_command(run_dir: Path) -> tuple[str, ...]:
@@ -223,24 +229,55 @@ def add_page(report: RunReport) -> None:
     sys.stderr.write(f"no report: {why}; the run is kept, and this makes one: {again}\n")
 
 
+def add_push(report: RunReport, url: str) -> None:
+    """Push a run that has ended to a shared lake, however it did; say why it is not there.
+
+    The run's report gets the URL; where it is not there, code 1 unless it has another one: a runner
+    that is thrown away takes the run with it. Ctrl-C ends this, and gives code 130.
+    """
+    run_dir = Path(report.run_dir)
+    runs = ("--runs", str(run_dir.absolute().parent), "--no-sync")
+    words = ("push", run_dir.name, url, *runs)
+    why, code = _made(words, PUSH_TIMEOUT_S, without_secrets() | _of_servers())
+    if code == EXIT_OK:
+        report.pushed_to = url
+        return
+    if code == EXIT_INTERRUPTED or report.exit_code == EXIT_OK:
+        report.exit_code = code
+    again = shlex.join(
+        ("analyze", "push", run_dir.name, url, "--runs", display_path(run_dir.parent))
+    )
+    sys.stderr.write(f"not pushed: {why}; the run is kept, and this pushes it: {again}\n")
+
+
+def _of_servers() -> dict[str, str]:
+    """Return the variables with which servers of objects are reached."""
+    return {name: value for name, value in os.environ.items() if name.startswith(OF_SERVERS)}
+
+
 def _make(run_dir: Path) -> tuple[str, int]:
-    """Return how it ended, in words and as an exit code."""
+    """Return how the report ended, in words and as an exit code."""
+    return _made(("report", str(run_dir.absolute())), REPORT_TIMEOUT_S, without_secrets())
+
+
+def _made(words: tuple[str, ...], timeout_s: float, env: dict[str, str]) -> tuple[str, int]:
+    """Return how a command of `analyze` ended, in words and as an exit code."""
     try:
-        process, is_interrupted = _start(run_dir)
-        code = _wait(process, is_interrupted)
+        process, is_interrupted = _start(words, env)
+        code = _wait(process, timeout_s, is_interrupted)
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except OSError as exc:
         return f"it cannot be started ({exc.strerror})", EXIT_BAD_NEWS
     except subprocess.TimeoutExpired:
-        return f"it took more than {REPORT_TIMEOUT_S:g} s", EXIT_BAD_NEWS
+        return f"it took more than {timeout_s:g} s", EXIT_BAD_NEWS
     if code == EXIT_INTERRUPTED:
         return "interrupted", code
-    return f"`analyze report` ended with code {code}", code
+    return f"`analyze {words[0]}` ended with code {code}", code
 
 
-def _start(run_dir: Path) -> tuple[subprocess.Popen[bytes], bool]:
-    """Start `analyze report`, which tells its errors itself; say whether Ctrl-C came meanwhile.
+def _start(words: tuple[str, ...], env: dict[str, str]) -> tuple[subprocess.Popen[bytes], bool]:
+    """Start a command, which tells its errors itself; say whether Ctrl-C came meanwhile.
 
     `-P` keeps a folder of the user's called `analyze` from being taken for ours. It is in our
     group, so that Ctrl-C reaches it as well. Ctrl-C waits here: a process would be lost otherwise.
@@ -249,22 +286,22 @@ def _start(run_dir: Path) -> tuple[subprocess.Popen[bytes], bool]:
     before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
         process = subprocess.Popen(
-            (sys.executable, "-P", "-m", "analyze", "report", str(run_dir.absolute())),
+            (sys.executable, "-P", "-m", "analyze", *words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env=without_secrets(),
+            env=env,
         )
     finally:
         signal.signal(signal.SIGINT, before)
     return process, bool(came)
 
 
-def _wait(process: subprocess.Popen[bytes], is_interrupted: bool) -> int:
+def _wait(process: subprocess.Popen[bytes], timeout_s: float, is_interrupted: bool) -> int:
     """Return how a process ended; it does not outlive this function."""
     try:
         if is_interrupted:
             raise KeyboardInterrupt
-        return process.wait(REPORT_TIMEOUT_S)
+        return process.wait(timeout_s)
     except BaseException:
         process.terminate()
         try:
@@ -282,13 +319,17 @@ def bring_in(run_dir: Path) -> list[str]:
     Returns:
         What went wrong, in sentences; the run's folder has all of it in any case.
     """
+    return asyncio.run(brought_in(run_dir))
+
+
+async def brought_in(run_dir: Path) -> list[str]:
+    """Do what `bring_in` does, on a loop that has other things to do."""
     notes: list[str] = []
-
-    async def once() -> str | None:
-        child = await MirrorChild.start(run_dir, notes.append)
-        return await child.finish()
-
-    if (trouble := asyncio.run(once())) is not None:
-        again = shlex.join(("analyze", "summarize", display_path(run_dir.absolute())))
-        notes.append(f"{trouble}; `{again}` tries again")
+    child = await MirrorChild.start(run_dir, notes.append)
+    if (trouble := await child.finish()) is not None:
+        notes.append(f"{trouble}; `{_summarize_command(run_dir)}` tries again")
     return notes
+
+
+def _summarize_command(run_dir: Path) -> str:
+    return shlex.join(("analyze", "summarize", display_path(run_dir.absolute())))

@@ -10,27 +10,33 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from collect.checks import MIN_THREADED_CHARS, judge
+from collect.checks import judge
 from collect.config import ResolvedModel
-from collect.config.endpoints import PROVIDERS
 from collect.config.runners import RUNNERS
 from collect.console.interrupts import GRACE_S, INTERRUPTED, Interrupts
 from collect.console.progress import RunReport, Screen
 from collect.execute.agents import opened_agents
 from collect.execute.budget import Budget
-from collect.execute.checking import Keeper, evaluated, executed_trial, interrupted
+from collect.execute.checking import (
+    Keeper,
+    evaluated,
+    executed_trial,
+    interrupted,
+    off_loop,
+)
 from collect.execute.evaluation import as_served, earlier_of, opened_hooks, redacting
 from collect.execute.executor import COST_STOP_REASON, Executor, Hooks
 from collect.execute.mirror_process import MirrorChild
 from collect.execute.outcome import NO_TOOLS, NO_VERDICT, artifact_of, result_of
-from collect.execute.spec import RunSpec, tags_of
+from collect.execute.spec import Part, RunSpec, tags_of
 from collect.execute.tools import opened
-from collect.execute.warm_up import Around
+from collect.execute.warm_up import Around, absence_reason
 from collect.http_client.pool import CompletionQueue
+from collect.limits import Share
 from collect.plan.plan import trials_of
 from collect.run_folder.finished import FinishedTrials
 from collect.run_folder.latest_records import latest_records
@@ -56,8 +62,6 @@ if TYPE_CHECKING:
     from collect.local.servers import Servers
     from collect.run_folder.latest_records import LinePlace
 
-Done = TypeVar("Done")
-
 SYNC_INTERVAL_S = 1.0
 """How much a power cut may cost."""
 
@@ -74,9 +78,15 @@ class Pipeline:
         meanwhile: Callable[[], object],
         *,
         servers: Servers | None,
+        part: Part | None = None,
     ) -> None:
-        """Prepare; `meanwhile` is done while the mirror seals, when there is nothing else to do."""
+        """Prepare; `meanwhile` is done while the mirror seals, when there is nothing else to do.
+
+        With a `part`, this process makes one shard of a run, and whoever started it has the mirror.
+        """
         self._spec = spec
+        self._part = part
+        self._share = Share() if part is None else part.share
         self._log = log
         self._screen = screen
         self._finished = finished
@@ -103,7 +113,7 @@ class Pipeline:
         self._judging: JudgingQueue[LinePlace, JudgingReport] | None = None
         self._earlier = earlier_of(spec.judging, log.run_dir)
         spent_usd = finished.spent_usd + (self._earlier.spent_usd if self._earlier else 0.0)
-        self._budget = Budget(spec.max_cost_usd, spec.models, spent_usd)
+        self._budget = Budget(spec.max_cost_usd, spec.models, spent_usd, granted=part is not None)
         self._executor = Executor(
             models=spec.models,
             trials_of=self._trials_of,
@@ -114,24 +124,29 @@ class Pipeline:
                 after_model=around.after_model,
                 throttled=self._throttled,
                 finished=self._record,
-                unreachable_reason=self._absence_reason,
+                unreachable_reason=partial(absence_reason, self._servers),
             ),
             max_concurrency=spec.policy.max_concurrency,
             completions=context.completions,
             budget=self._budget,
+            share=self._share,
         )
 
     async def __call__(self, interrupts: Interrupts) -> RunReport:
         """Execute what is left of the plan and return what came of the whole run."""
         began = time.perf_counter()
         notes: list[str] = []
-        child = await MirrorChild.start(self._log.run_dir, on_note=notes.append)
+        child = None
+        if self._part is None:
+            child = await MirrorChild.start(self._log.run_dir, on_note=notes.append)
         self._screen.begin(self.report)
         for warning in (*(f"warning: {one}" for one in self._spec.warnings), *self._log.repaired):
             self._screen.note(warning)
         for repaired in self._log.repaired:
             self._event("repaired", None, repaired)
         interrupts.watch(self._interrupted, self._cancel)
+        if self._part is not None:
+            self._part.begin(interrupts, self._budget)
         try:
             with redacting(self._spec.evaluation):
                 async with (
@@ -151,10 +166,19 @@ class Pipeline:
             try:
                 self._log.close()
             finally:
-                sealing = asyncio.create_task(child.finish())
-                await asyncio.sleep(0)
-                self._meanwhile()
-                trouble = await sealing
+                if child is not None:
+                    await self._sealed(child, notes)
+        self._failed_outside |= bool(self._finished.count_into(self.report, final=False))
+        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
+        self.report.exit_code = self._exit_code(interrupted=interrupts.count > 0)
+        return self.report
+
+    async def _sealed(self, child: MirrorChild, notes: list[str]) -> None:
+        """Let the mirror finish, and do meanwhile what can be done."""
+        sealing = asyncio.create_task(child.finish())
+        await asyncio.sleep(0)
+        self._meanwhile()
+        trouble = await sealing
         for note in notes:
             self._screen.note(note)
         self._mirror_failed = trouble is not None
@@ -162,10 +186,6 @@ class Pipeline:
         self.report.open_shifts = await child.last_words()
         if trouble is not None:
             self._screen.note(f"{trouble}; `analyze summarize {self._log.run_dir}` tries again")
-        self._failed_outside |= bool(self._finished.count_into(self.report, final=False))
-        self.report.wall_ms = round((time.perf_counter() - began) * 1000)
-        self.report.exit_code = self._exit_code(interrupted=interrupts.count > 0)
-        return self.report
 
     async def _execute(self) -> None:
         for model_id, facts in self._servers.started() if self._servers is not None else ():
@@ -206,7 +226,9 @@ class Pipeline:
             return
         from collect.judges.queue import JudgedBy, opened_judging  # noqa: PLC0415 - few runs do
 
-        by = JudgedBy(spec.judging, as_served(spec.judging.judges, self._servers), self._budget)
+        by = JudgedBy(
+            spec.judging, as_served(spec.judging.judges, self._servers), self._budget, self._share
+        )
         say = self._screen.note
         async with opened_judging(by, self._log, spec.cases, self._earlier, say) as queue:
             for key, place in latest_records(self._log.run_dir, lambda *_: True).items():
@@ -347,25 +369,6 @@ class Pipeline:
         bad = incomplete or self._failed_outside or self._mirror_failed or not judged
         return EXIT_BAD_NEWS if bad else EXIT_OK
 
-    def _absence_reason(self, model: ResolvedModel, at_first: bool) -> str | None:
-        """Return why nobody is at a model's address, as `collect doctor` says it.
-
-        Returns:
-            None where it may come back: another machine, or a server that did answer (then it has
-            not refused `at_first`, from the first request on).
-        """
-        ended = None if self._servers is None else self._servers.obituary(model)
-        if ended is not None:
-            lines = (line.strip() for line in ended.splitlines())
-            return f"the server of the embedded model {'; '.join(lines)}"
-        if not (at_first and model.is_loopback):
-            return None
-        from collect.doctor.endpoints import refused  # noqa: PLC0415 - hardly ever needed
-
-        needs_ollama = PROVIDERS[model.provider].may_be_ollama
-        what, advice = refused(model.base_url, needs_ollama=needs_ollama)
-        return f"{model.base_url}: {what}; {advice}"
-
     def _throttled(self, model: ResolvedModel, limit: int) -> None:
         detail = f"too many 429: goes on with {limit} at once"
         self._event("throttled", model.model_id, detail)
@@ -387,10 +390,3 @@ class Pipeline:
         except CollectError as exc:
             self._disk_error = exc
             self._executor.stop(str(exc))
-
-
-async def off_loop(text: str, work: Callable[[], Done], n_events: int = 0) -> Done:
-    """Do the work on a text, or on events: in a thread when it is long, for nobody to wait."""
-    if max(len(text), 100 * n_events) > MIN_THREADED_CHARS:
-        return await asyncio.to_thread(work)
-    return work()

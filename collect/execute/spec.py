@@ -21,13 +21,15 @@ from collect.config.endpoints import refuse_unusable_keys
 from collect.config.evaluation import LoadedEvaluation
 from collect.config.models import refuse_too_few_files
 from collect.config.resolved import SAME_IN_CONFIG
+from collect.console.interrupts import Interrupts
 from collect.execute.agents import RunAgents, agents_of, agents_ready
-from collect.execute.budget import parse_assumed, refuse_unpriced, with_prices
+from collect.execute.budget import Budget, parse_assumed, refuse_unpriced, with_prices
 from collect.execute.evaluation import evaluation_of, hooks_ready, judge_hash_of, judging_of
 from collect.execute.tools import RunTools, locked_in, tools_of
+from collect.limits import Share
 from collect.plan.fingerprint import digest
 from collect.plan.narrow import narrow
-from collect.plan.plan import PlanSize, plan_trials, planned_sizes
+from collect.plan.plan import Hashes, PlanSize, plan_fingerprints, planned_sizes
 from schemas.config.prices import Price
 from schemas.config.project import Thresholds
 from schemas.config.run_profile import ExecutionPolicy
@@ -43,9 +45,20 @@ from schemas.run.config import (
     RunEvaluation,
     RunModel,
 )
+from schemas.run.dispatch import ExecutorName
 from schemas.run.inventory import resource_tags
 from schemas.run.layout import refuse_name
 from schemas.run.trace import now_ms
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a process that makes one shard of a run is given by the one that started it."""
+
+    share: Share
+    """Of every limit."""
+    begin: Callable[[Interrupts, Budget], None]
+    """Is given what stops the run and what it may spend, before the first request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,14 @@ class RunRequest:
     as_json: bool = False
     with_page: bool = False
     """Make the report of it when it has ended."""
+    lake: str | None = None
+    """URL of a shared lake that it is pushed to when it has ended, however it did."""
+    executor: ExecutorName | None = None
+    """Where the processes of its shards run; None: this process makes all of it."""
+    n_shards: int | None = None
+    """Of a run in several; None: as many as the executor has machines."""
+    address: str | None = None
+    """Of the executor's cluster."""
     again: str | None = None
     """The command that goes on after a run that is not complete; None: the one that resumes it."""
 
@@ -118,6 +139,8 @@ class RunSpec:
     """Whose judges are asked about its trials; None: nobody is."""
     keep_workspaces: KeepWorkspaces = "all"
     workspaces_mb: int = MAX_WORKSPACES_MB
+    run_group: str | None = None
+    """Of a shard whose group is known; None: it is worked out."""
     inputs: RunInputs | None = None
     """What a new run is made of; None: it goes on, with the plan in its folder."""
 
@@ -255,7 +278,7 @@ def run_config_of(inputs: RunInputs, spec: RunSpec, run_id: str) -> RunConfig:
         judge_hash=judge_hash_of(inputs.evaluation),
         keep_workspaces=spec.keep_workspaces,
         workspaces_mb=spec.workspaces_mb,
-        run_group=_group(inputs),
+        run_group=spec.run_group or group_of(inputs),
         labels=tuple(map(redact, spec.request.labels)),
         reuse=spec.reuse,
         max_cost_usd=spec.max_cost_usd,
@@ -283,11 +306,11 @@ def tags_of(models: Sequence[ResolvedModel]) -> dict[str, str]:
     }
 
 
-def _group(inputs: RunInputs) -> str | None:
+def group_of(inputs: RunInputs, hashes: Hashes | None = None) -> str | None:
     """Return what all shards of one plan share: its hash and the number of parts."""
     shard = inputs.narrowed.shard
     if shard is None:
         return None
     whole = replace(inputs, narrowed=inputs.narrowed.model_copy(update={"shard": None}))
-    prints: list[JsonValue] = [trial.run_fingerprint for trial in plan_trials(whole, "whole")]
+    prints: list[JsonValue] = [*plan_fingerprints(whole, hashes)]
     return f"{digest(prints)[:16]}-{shard.partition('/')[2]}"

@@ -29,9 +29,9 @@ from collect.execute.spec import RunRequest, RunSpec
 from collect.execute.tools import RunTools, still_locked_in, tools_of
 from collect.inventory.model_builds import look_up
 from collect.plan.changes import newest_first
-from collect.plan.plan import sizes_of, trial_of
+from collect.plan.plan import sizes_of
 from collect.run_folder.log import RunLog, is_begun, resume_command
-from collect.run_folder.stored_inputs import CASES_FILE, models_of, read_cases, verify_stored
+from collect.run_folder.stored_inputs import CASES_FILE, models_of, read_cases, verified_trials
 from schemas.config.prices import Price
 from schemas.config.project import LoadedProject, load_project_file
 from schemas.errors import ConfigError, NotResumable, Problem, nearest, printable
@@ -155,9 +155,7 @@ def _spec_of(
     agents = stored_agents(config, run_dir, project_of(Path(config.suite_path)), again)
     is_unsafe = request.unsafe_no_sandbox
     here = _require_evaluation(run_dir, config, cases, is_unsafe=is_unsafe)
-    verify_stored(run_dir, models, cases, tools.fingerprint, again)
-    with (run_dir / "plan.jsonl").open("rb") as plan:
-        sizes = sizes_of(map(trial_of, plan))
+    sizes = sizes_of(verified_trials(run_dir, models, cases, tools.fingerprint, again))
     limit = request.max_cost_usd
     return RunSpec(
         request=request,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import psutil
 from pydantic import JsonValue
@@ -18,6 +19,9 @@ from collect.config.endpoints import PROVIDERS
 from collect.inventory.git import OLLAMA_STORE, Output, output_of
 from collect.runners.base import Runner
 from schemas.redact import redact
+
+if TYPE_CHECKING:
+    from collect.local.servers import Servers
 
 WARM_UP_FACTS = ("e2e_ms", "failure_type", "error_message")
 """Kept of a warm-up."""
@@ -107,3 +111,28 @@ class Around:
         self.write_text(
             f"resources_{self.tags[model.model_id]}_{when}.txt", redact(await snapshot())
         )
+
+
+def absence_reason(servers: Servers | None, model: ResolvedModel, at_first: bool) -> str | None:
+    """Return why nobody is at a model's address, as `collect doctor` says it.
+
+    Args:
+        servers: of the run's embedded models.
+        model: whose address refused.
+        at_first: it has refused from the first request on.
+
+    Returns:
+        None where it may come back: another machine, or a server that did answer (then it has
+        not refused `at_first`, from the first request on).
+    """
+    ended = None if servers is None else servers.obituary(model)
+    if ended is not None:
+        lines = (line.strip() for line in ended.splitlines())
+        return f"the server of the embedded model {'; '.join(lines)}"
+    if not (at_first and model.is_loopback):
+        return None
+    from collect.doctor.endpoints import refused  # noqa: PLC0415 - hardly ever needed
+
+    needs_ollama = PROVIDERS[model.provider].may_be_ollama
+    what, advice = refused(model.base_url, needs_ollama=needs_ollama)
+    return f"{model.base_url}: {what}; {advice}"

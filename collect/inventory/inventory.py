@@ -81,7 +81,7 @@ class Stocktaking:
         self._commands: dict[str, asyncio.Task[Output]] = {}
         self._commit: asyncio.Task[ConfigCommit | CommandError | None] | None = None
         self._served: asyncio.Task[tuple[ServedModel, ...]] | None = None
-        self._completing: asyncio.Task[None] | None = None
+        self._completing: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
         """Begin to ask; a CLI that a model uses is asked elsewhere, since the plan needs it."""
@@ -104,20 +104,20 @@ class Stocktaking:
         return self._inventory("")
 
     def complete_in(self, run_dir: Path) -> None:
-        """Write inventory.json again once the rest is known."""
+        """Write a run's inventory.json again once the rest is known."""
         if self._open():
-            self._completing = asyncio.create_task(self._complete(run_dir))
+            self._completing.append(asyncio.create_task(self._complete(run_dir)))
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Give what is still open a moment, unless something went wrong, and end it."""
-        if kind is None and self._completing is not None:
-            await asyncio.wait([self._completing], timeout=LAST_S)
+        if kind is None and self._completing:
+            await asyncio.wait(self._completing, timeout=LAST_S)
         tasks = self._open()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._completing is not None:
-            await self._completing
+        for completing in self._completing:
+            await completing
 
     def _open(self) -> list[asyncio.Task[Any]]:
         every: list[asyncio.Task[Any] | None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from collect.config.endpoints import PROVIDERS, key_of
 from collect.config.evaluation import ResolvedJudge
 from collect.config.resolved import WireMessage
 from collect.judges.asking import Answer, Asked, Asker, Form, Purse, ask
-from collect.limits import Limiter, Stopped
+from collect.limits import Gate, Limiter, Share, Stopped
 from collect.providers import provider_of
 from collect.providers.base import Request
 from schemas.errors import ConfigError, Problem
@@ -64,12 +63,14 @@ class Panel:
         system_prompt: of every one of them.
         purse: what may be spent.
         say: told what people should know.
+        share: the part of their limits that this process has.
     """
 
     judges: Sequence[ResolvedJudge]
     system_prompt: str
     purse: Purse
     say: Say
+    share: Share = field(default_factory=Share)
     given_up: dict[str, str] = field(default_factory=dict)
     """judge_id to why it is not asked any more."""
     stop_reason: str | None = None
@@ -87,8 +88,12 @@ class Panel:
             model = judge.model
             provider = provider_of(model, key_of(model) or None, None)
             self._stack.push_async_callback(provider.aclose)
-            slots = asyncio.Semaphore(model.max_concurrency)
-            limiter = Limiter(slots, model.max_concurrency, on_shrink=self._shrunk(judge.judge_id))
+            limiter = Limiter(
+                Gate(model.max_concurrency),
+                model.max_concurrency,
+                share=self.share,
+                on_shrink=self._shrunk(judge.judge_id),
+            )
             self._seats[judge.judge_id] = _Seat(Asker(judge, provider, self.purse), limiter)
         return self
 

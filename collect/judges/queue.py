@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from collect.config.evaluation import LoadedEvaluation, ResolvedJudge
@@ -16,6 +16,7 @@ from collect.judges.earlier import Earlier
 from collect.judges.judging import Judging
 from collect.judges.panel import Panel
 from collect.judges.prompt import system_prompt_of
+from collect.limits import Share
 from collect.run_folder.latest_records import LinePlace
 from collect.run_folder.log import RunLog
 
@@ -129,6 +130,8 @@ class JudgedBy:
     judges: tuple[ResolvedJudge, ...]
     """The same as they can be asked now."""
     purse: Purse
+    share: Share = field(default_factory=Share)
+    """The part of the judges' limits that this process has."""
 
 
 @asynccontextmanager
@@ -148,7 +151,7 @@ async def opened_queue(
         judge_of: makes of a panel what does the jobs.
         progress: is told how many of how many jobs are begun.
     """
-    panel = Panel(by.judges, system_prompt, by.purse, say)
+    panel = Panel(by.judges, system_prompt, by.purse, say, by.share)
     async with panel:
         queue = JudgingQueue(judge_of(panel), panel, progress)
         try:

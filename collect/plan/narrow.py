@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
 
-from collect.config import ResolvedModel, RunInputs
+from collect.config import LoadedCase, ResolvedModel, RunInputs
 from schemas.errors import ConfigError, Problem, nearest
-from schemas.run.config import Narrowed, PlannedTrial
+from schemas.run.config import Narrowed
 from schemas.run.model_names import ModelNames
 
 SHARD = re.compile(r"([1-9]\d{0,4})/([1-9]\d{0,4})")
@@ -124,22 +126,37 @@ def _unknown(
     ]
 
 
-def part_of(plan: Iterable[PlannedTrial], wanted: Narrowed) -> Iterable[PlannedTrial]:
-    """Return the trials of a plan that this run makes, in the plan's order.
+class Turn(NamedTuple):
+    """Where a trial stands in the whole plan."""
+
+    trial_no: int
+    model: ResolvedModel
+    repetition: int
+    case: LoadedCase
+
+
+Order = Iterable[tuple[int, tuple[ResolvedModel, int, LoadedCase]]]
+"""Turns as they are counted, before they are made."""
+
+
+def chosen(plan: Order, wanted: Narrowed) -> Iterator[Turn]:
+    """Yield the trials of a plan that this run makes, in the plan's order.
 
     A limit takes the models in turn, so that each gets its share; a shard takes every n-th trial,
     so that each gets a bit of every model and case. A trial keeps its number in the whole plan.
     """
-    chosen = plan
+    kept = plan
     if wanted.max_trials is not None:
         seen: dict[str, int] = {}
         turns = []
-        for trial in chosen:
-            seen[trial.model_id] = seen.get(trial.model_id, 0) + 1
-            turns.append((seen[trial.model_id], trial.trial_no, trial))
-        first = sorted(turns, key=lambda turn: turn[:2])[: wanted.max_trials]
-        chosen = sorted((trial for _, _, trial in first), key=lambda trial: trial.trial_no)
+        for trial_no, turn in kept:
+            model_id = turn[0].model_id
+            seen[model_id] = seen.get(model_id, 0) + 1
+            turns.append((seen[model_id], trial_no, turn))
+        first = sorted(turns, key=lambda one: one[:2])[: wanted.max_trials]
+        kept = sorted(((trial_no, turn) for _, trial_no, turn in first), key=lambda one: one[0])
     if wanted.shard is not None:
         number, n_shards = parse_shard(wanted.shard)
-        return (trial for at, trial in enumerate(chosen) if at % n_shards == number - 1)
-    return chosen
+        kept = islice(kept, number - 1, None, n_shards)
+    for trial_no, turn in kept:
+        yield Turn(trial_no, *turn)

@@ -7,7 +7,7 @@ memory. How large a plan is: what a run counts against, and what it can show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -25,7 +25,7 @@ from collect.plan.fingerprint import (
     model_parts,
     tools_part,
 )
-from collect.plan.narrow import part_of
+from collect.plan.narrow import Turn, chosen
 from schemas.run.config import FINGERPRINT_VERSION, PlannedTrial
 
 
@@ -43,16 +43,23 @@ class PlanSize:
 
 def sizes_of(plan: Iterable[PlannedTrial]) -> dict[str, PlanSize]:
     """Return the size of each model's part of a plan; holds its case ids and clusters only."""
+    return _sizes(
+        (trial.model_id, trial.case_id, trial.repetition, trial.is_scorable, trial.cluster)
+        for trial in plan
+    )
+
+
+def _sizes(trials: Iterable[tuple[str, str, int, bool, str | None]]) -> dict[str, PlanSize]:
+    """Return the same of (model_id, case_id, repetition, is_scorable, cluster)."""
     planned: dict[str, int] = {}
     repetitions: dict[str, int] = {}
     cases: dict[str, dict[str, str | None]] = {}
-    for trial in plan:
-        model_id = trial.model_id
+    for model_id, case_id, repetition, is_scorable, cluster in trials:
         planned[model_id] = planned.get(model_id, 0) + 1
-        chosen = cases.setdefault(model_id, {})
-        if trial.is_scorable:
-            chosen[trial.case_id] = trial.cluster
-            repetitions[model_id] = max(repetitions.get(model_id, 0), trial.repetition)
+        scorable = cases.setdefault(model_id, {})
+        if is_scorable:
+            scorable[case_id] = cluster
+            repetitions[model_id] = max(repetitions.get(model_id, 0), repetition)
     return {
         model_id: PlanSize(
             count, len(cases[model_id]), repetitions.get(model_id, 0), clusters_of(cases[model_id])
@@ -71,33 +78,20 @@ def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
     return tuple(plan_trials(inputs, run_id))
 
 
-def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
+Hashes = dict[str, str]
+"""case_hash by case_id, filled as they are worked out: for several plans of the same cases."""
+
+
+def plan_trials(
+    inputs: RunInputs, run_id: str, hashes: Hashes | None = None
+) -> Iterator[PlannedTrial]:
     """Yield models x repetitions x cases, less what the flags leave out.
 
     A whole repetition comes before the next one: a run that is cut short has asked every case
     about equally often, and a case never follows itself into a warm prompt cache.
     """
-    hashes = {case.case_id: case_hash(case) for case in inputs.cases}
-    endpoints = {model.model_id: model_parts(model) for model in inputs.models}
-    settings = SettingsParts()
-
-    def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> dict[str, str | None]:
-        endpoint, harness = endpoints[model.model_id]
-        return {
-            "case": hashes[case.case_id],
-            "settings": settings.of(model, case, repetition),
-            "endpoint": endpoint,
-            "harness": harness,
-            "model_build": model.model_build,
-            "tools": tools_part(case, inputs.sandbox, inputs.project.web_search),
-            "agent": agent_part(inputs, case),
-            "image": image_part(inputs, case),
-        }
-
-    repetitions = range(1, inputs.profile.execution_policy.run_repetitions + 1)
-    order = product(inputs.models, repetitions, inputs.cases)
-    whole = (
-        PlannedTrial(
+    for (number, model, repetition, case), found in _fingerprinted(inputs, hashes):
+        yield PlannedTrial(
             run_id=run_id,
             suite_id=inputs.suite.suite_id,
             model_id=model.model_id,
@@ -110,7 +104,7 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             thinking_level=model.thinking_level,
             prompt_id=case.prompt_id,
             prompt_name=case.prompt_name,
-            case_hash=hashes[case.case_id],
+            case_hash=found["case"] or "",
             run_fingerprint=fingerprint(found),
             fingerprint_version=FINGERPRINT_VERSION,
             fingerprint_parts=kept_parts(found),
@@ -120,10 +114,53 @@ def plan_trials(inputs: RunInputs, run_id: str) -> Iterator[PlannedTrial]:
             tags=case.tags,
             cluster=case.cluster,
         )
-        for number, (model, repetition, case) in enumerate(order)
-        for found in (parts(model, case, repetition),)
-    )
-    yield from part_of(whole, inputs.narrowed)
+
+
+def plan_fingerprints(inputs: RunInputs, hashes: Hashes | None = None) -> list[str]:
+    """Return the run_fingerprint of each trial of a plan, in order."""
+    return [fingerprint(found) for _, found in _fingerprinted(inputs, hashes)]
+
+
+def _fingerprinted(
+    inputs: RunInputs, known: Hashes | None
+) -> Iterator[tuple[Turn, dict[str, str | None]]]:
+    """Yield the trials of a plan with the parts of their fingerprints."""
+    hashes = {} if known is None else known
+    endpoints = {model.model_id: model_parts(model) for model in inputs.models}
+    settings = SettingsParts()
+
+    def parts(model: ResolvedModel, case: LoadedCase, repetition: int) -> dict[str, str | None]:
+        endpoint, harness = endpoints[model.model_id]
+        if (case_id := case.case_id) not in hashes:
+            hashes[case_id] = case_hash(case)
+        return {
+            "case": hashes[case_id],
+            "settings": settings.of(model, case, repetition),
+            "endpoint": endpoint,
+            "harness": harness,
+            "model_build": model.model_build,
+            "tools": tools_part(case, inputs.sandbox, inputs.project.web_search),
+            "agent": agent_part(inputs, case),
+            "image": image_part(inputs, case),
+        }
+
+    for turn in turns(inputs):
+        yield turn, parts(turn.model, turn.case, turn.repetition)
+
+
+def turns(inputs: RunInputs) -> Iterable[Turn]:
+    """Return who is asked what, in order, less what the flags leave out."""
+    repetitions = range(1, inputs.profile.execution_policy.run_repetitions + 1)
+    order = product(inputs.models, repetitions, inputs.cases)
+    return chosen(enumerate(order), inputs.narrowed)
+
+
+def planned_cases(inputs: RunInputs) -> Sequence[LoadedCase]:
+    """Return the cases that the run asks; a shard of many cases has few of them."""
+    if inputs.narrowed.max_trials is None and inputs.narrowed.shard is None:
+        return inputs.cases
+    asked = {turn.case.case_id for turn in turns(inputs)}
+    return [case for case in inputs.cases if case.case_id in asked]
 
 
 def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:
@@ -133,7 +170,16 @@ def planned_sizes(inputs: RunInputs) -> dict[str, PlanSize]:
     """
     narrowed = inputs.narrowed
     if narrowed.max_trials is not None or narrowed.shard is not None:
-        return sizes_of(plan_trials(inputs, "size"))
+        return _sizes(
+            (
+                turn.model.model_id,
+                turn.case.case_id,
+                turn.repetition,
+                inputs.is_scorable(turn.case),
+                turn.case.cluster,
+            )
+            for turn in turns(inputs)
+        )
     repetitions = inputs.profile.execution_policy.run_repetitions
     scorable = {case.case_id: case.cluster for case in inputs.cases if inputs.is_scorable(case)}
     size = PlanSize(

@@ -165,14 +165,16 @@ ToolsOf = Callable[[LoadedCase], str | None]
 """The hash of a case's tools, with what they are given here."""
 
 
-def verify_stored(
+def verified_trials(
     run_dir: Path,
     models: Sequence[ResolvedModel],
     cases: Mapping[str, LoadedCase],
     tools: ToolsOf,
     again: str,
-) -> None:
-    """Check that stored cases and models are still what the run was planned with.
+) -> Iterator[PlannedTrial]:
+    """Yield a run's plan, if stored cases and models are still what it was made with.
+
+    It is refused once all of it is read, so whoever reads on keeps nothing of it before.
 
     Raises:
         NotResumable: names the cases, or the parts of the fingerprint, that differ.
@@ -181,7 +183,9 @@ def verify_stored(
     changed: dict[str, None] = {}
     with (run_dir / "plan.jsonl").open("rb") as plan:
         for line in plan:
-            changed |= dict.fromkeys(planned.changes(PlannedTrial.model_validate_json(line)))
+            trial = PlannedTrial.model_validate_json(line)
+            changed |= dict.fromkeys(planned.changes(trial))
+            yield trial
     if changed:
         names = list(changed)
         more = f" and {len(names) - MAX_NAMED_CASES} more" if len(names) > MAX_NAMED_CASES else ""

@@ -6,14 +6,16 @@ something opens a `Lake`; what that needs of Arrow is loaded when it is asked fo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from schemas.io.own_files import locked
 from schemas.lake.aliases import (
     Join,
+    add_alias_rows,
+    alias_rows,
     join,
     read_aliases,
     remove_alias,
@@ -22,7 +24,9 @@ from schemas.lake.aliases import (
 from schemas.lake.footer import LAYOUT, holds_run, parts_of
 from schemas.lake.layout import (
     ALIASES,
+    QUARANTINE,
     RECORDED,
+    SYNC_LOCK,
     TABLE_NAMES,
     LakeColumn,
     lake_columns,
@@ -47,13 +51,16 @@ from schemas.lake.transaction import LakeBusy
 
 if TYPE_CHECKING:
     from schemas.lake.mirror.bulk_load import WholeRun
+    from schemas.lake.mirror.exchange import RunRows as RunRows
     from schemas.lake.mirror.run_mirror import RunMirror as RunMirror
     from schemas.lake.mirror.run_rows import TextOf
 
 __all__ = [
     "ALIASES",
     "LAYOUT",
+    "QUARANTINE",
     "RECORDED",
+    "SYNC_LOCK",
     "TABLE_NAMES",
     "Join",
     "Lake",
@@ -63,6 +70,8 @@ __all__ = [
     "LakeLines",
     "LakeLog",
     "SetAside",
+    "add_alias_rows",
+    "alias_rows",
     "find_damaged",
     "holds_run",
     "join",
@@ -77,6 +86,7 @@ __all__ = [
     "remove_alias",
     "require_log",
     "require_own_lake",
+    "rows_of_run",
     "sentences",
     "set_aside",
     "sync_aliases",
@@ -96,7 +106,7 @@ class Lake(Manifest):
             OSError: the lake cannot be written.
         """
         require_own_lake(path)
-        with locked(path, "manifest/.sync.lock"):
+        with locked(path, SYNC_LOCK):
             yield cls(path)
 
     def append_run(self, *names: str) -> LakeChange:
@@ -200,6 +210,38 @@ class Lake(Manifest):
 
         return lock_run(run_dir, self.folder, wait_s)
 
+    def read_runs(self, run_ids: Collection[str]) -> dict[str, RunRows]:
+        """Return all rows of runs in the order of their logs, by run_id, as far as they are known.
+
+        Raises:
+            SchemaError: a file cannot be read, so that rows of any may be missing.
+        """
+        from schemas.lake.mirror.exchange import read_runs
+
+        return read_runs(self, run_ids)
+
+    def taken_in(self) -> dict[str, str]:
+        """Return the hash of each run that was taken in, as far as it was noted."""
+        from schemas.lake.mirror.exchange import taken_in
+
+        return taken_in(self.folder)
+
+    def take_in(self, runs: Sequence[RunRows], hashes: Mapping[str, str]) -> LakeChange:
+        """Take in runs of one month that another lake holds, and this one holds nothing of.
+
+        Args:
+            runs: their rows.
+            hashes: of each, by run_id; noted.
+
+        Raises:
+            OSError: the lake cannot be written; nothing of the runs is there then.
+        """
+        from schemas.lake.mirror.exchange import take_in
+
+        files = take_in(self.folder, runs, hashes)
+        self.add(files)
+        return LakeChange(len(runs), sum(file.n_rows for file in files), files=files)
+
     def read_log(self, run_id: str, text_of: TextOf) -> LakeLog:
         """Return every row of a run as the line it was made of.
 
@@ -215,6 +257,20 @@ class Lake(Manifest):
         from schemas.lake.mirror.run_rows import fit_lake
 
         fit_lake(run_dir, self.folder, lock)
+
+
+def rows_of_run(
+    run_id: str, month: str, tables: Mapping[str, Any], stretches: Mapping[str, Any]
+) -> RunRows:
+    """Return a run from what another lake holds of it, Arrow tables, in the declared columns.
+
+    Raises:
+        SchemaError: a column is missing, or is not known here.
+        TypeError: a stretch is none.
+    """
+    from schemas.lake.mirror.exchange import rows_of
+
+    return rows_of(run_id, month, tables, stretches)
 
 
 def read_whole(run_dir: Path, *, imported: bool) -> WholeRun:

@@ -180,6 +180,27 @@ def _brought_together(lake: Path) -> list[str]:
     return told
 
 
+def alias_rows(lake: Path) -> list[AliasRow]:
+    """Return every row that a lake has, those that count no longer too."""
+    return list(dict.fromkeys(_rows_in_lake(lake)))
+
+
+def add_alias_rows(lake: Path, rows: Iterable[AliasRow]) -> int:
+    """Add the rows of another lake that this one does not have, and return how many.
+
+    Raises:
+        LakeBusy: another process rewrites the lake.
+        OSError: the lake cannot be written.
+    """
+    with lake_lock(lake, LOCK_WAIT_S):
+        _brought_together(lake)
+        known = set(_rows_in_lake(lake))
+        if missing := [row for row in dict.fromkeys(rows) if row not in known]:
+            _append(alias_file(lake), missing)
+            _brought_together(lake)
+    return len(missing)
+
+
 def join(lake: Path, suite_id: str, joins: Sequence[Join], origin: AliasOrigin) -> int:
     """Let ids of a suite stand for older ones; return how many were not joined so already.
 

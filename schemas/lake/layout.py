@@ -56,6 +56,9 @@ TRASH = "trash"
 QUARANTINE = "quarantine"
 """Folder of the lake in which damaged files are kept, for people to look at."""
 
+SYNC_LOCK = "manifest/.sync.lock"
+"""Who holds it brings in all that is new; nobody else does so meanwhile."""
+
 INTENT = "manifest/intent.json"
 """What the last replacement of files was about to do."""
 

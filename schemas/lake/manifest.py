@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -182,6 +183,21 @@ class Manifest:
         known = (self.file(name) for name in names)
         files = [file for file in known if file is not None]
         return [(file, part) for file in files for part in file.parts if part.run_id == run_id]
+
+    def files_of(self, table: str, run_ids: Iterable[str]) -> list[LakeFile]:
+        """Return the known files of a table that hold rows of some runs."""
+        by_run = self._names_of_runs()
+        names = dict.fromkeys(name for run in run_ids for name in by_run.get((table, run), ()))
+        return [file for file in map(self.file, names) if file is not None]
+
+    def row_counts(self) -> Counter[tuple[str, str]]:
+        """Return how many rows are known, by table and run."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for name in self.names:
+            file = self.file(name)
+            for part in file.parts if file is not None else ():
+                counts[name.partition("/")[0], part.run_id] += part.n_rows
+        return counts
 
     @property
     def run_ids(self) -> frozenset[str]:

@@ -64,6 +64,17 @@ def rewriting(
     return write
 
 
+def ordered(
+    table: str, sources: Iterable[tuple[LakeFile, Sequence[Part]]], parts_of_run: PartsOfRun
+) -> tuple[tuple[Part, ...], Iterator[pa.Table]]:
+    """Return the wanted parts of sealed files in order, and their rows in the columns of today.
+
+    Rows are read, and errors raised as `rewriting` says, while they are asked for.
+    """
+    pieces = sorted(_pieces(sources), key=_place)
+    return tuple(piece.part for piece in pieces), _rows(table, pieces, parts_of_run)
+
+
 def _pieces(sources: Iterable[tuple[LakeFile, Sequence[Part]]]) -> Iterator[_Piece]:
     for file, wanted in sources:
         kept = set(wanted)

@@ -169,6 +169,10 @@ class HistoryPoint(Record):
     n_scored: Count
     e2e_ms_p50: float | None = Field(description="Median of answered trials; null of shards.")
     is_this_run: bool
+    is_part: bool = Field(
+        default=False,
+        description="The run asked a part of the suite: no level beside whole runs.",
+    )
 
 
 class LatencyBin(Record):

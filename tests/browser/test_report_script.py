@@ -325,6 +325,7 @@ def test_the_matrix_leads_to_what_was_said(page):
 def test_a_transcript_of_200_turns_is_whole_and_folded(page):
     trial = page.locator(f"#{TRIAL}")
     page.locator(f"#t-matrix a[href='#{TRIAL}']").click()
+    expect(trial.locator(".part").first).to_be_attached()
     assert trial.locator(".part").count() > 190
     assert trial.locator(".part.is-error").count() == 2
     assert trial.locator(".part-tool_result[open]").count() == 0

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -46,14 +47,18 @@ def nights(project, endpoint):
 
 def night(project):
     """Run the script once; returns its exit code and what it printed."""
+    done = shell(project, SCRIPT)
+    return done.returncode, done.stdout + done.stderr
+
+
+def shell(project, script, **env):
     names = {"collect", "analyze"}
     functions = "".join(f'{name}() {{ "{sys.executable}" -P -m {name} "$@"; }}\n' for name in names)
-    done = subprocess.run(
-        ["sh", "-c", functions + SCRIPT],
-        cwd=project.root, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True,
+    return subprocess.run(
+        ["sh", "-c", functions + script],
+        cwd=project.root, env=os.environ | {"PYTHONPATH": str(ROOT)} | env, capture_output=True,
         text=True, check=False, timeout=120,
     )  # fmt: skip
-    return done.returncode, done.stdout + done.stderr
 
 
 def test_the_night_of_the_page_runs_as_it_stands(nights, endpoint, answers):
@@ -75,6 +80,35 @@ def test_the_night_of_the_page_runs_as_it_stands(nights, endpoint, answers):
     endpoint.script = lambda wire, request: wire.answer({"error": "down"}, status=500)
     outage, text = night(nights)
     assert outage == 3, text
+
+
+def thrown_away(project, lake, run_id):
+    """Run the steps of a workflow on a runner that has nothing; returns how each ended."""
+    shutil.rmtree(project.root / "runs", ignore_errors=True)
+    (project.root / "comment.md").unlink(missing_ok=True)
+    (job,) = yaml.safe_load((RECIPES / "shared.yml").read_text(encoding="utf-8"))["jobs"].values()
+    env = {"LAKE": lake, "RUN": run_id, "BENCHLAKE_CACHE": str(project.root / f"cache-{run_id}")}
+    done = {}
+    for step in job["steps"]:
+        words = step.get("run", "").split()
+        if words[:1] in (["collect"], ["analyze"]):
+            one = shell(project, step["run"], **env)
+            done[words[1]] = one.returncode, one.stdout + one.stderr
+    return done
+
+
+def test_runners_that_are_thrown_away_have_one_history(nights, endpoint, answers):
+    lake = f"file://{nights.root}/team/lake"
+    before = [thrown_away(nights, lake, f"run-{n}") for n in (1, 2)]
+    endpoint.script = lambda wire, request: wire.stream(answers.stream_of("Something else."))
+    worse = thrown_away(nights, lake, "run-3")
+
+    assert [{name: code for name, (code, _) in done.items()} for done in before] == [
+        {"run": 0, "report": 0, "gate": 3}, {"run": 0, "report": 0, "gate": 0},
+    ], before  # fmt: skip
+    assert worse["gate"][0] == 1, worse
+    comment = (nights.root / "comment.md").read_text(encoding="utf-8")
+    assert "main regressed by 100.0 points since run-2" in comment
 
 
 def test_the_quarantine_of_the_page_is_read(tmp_path):

@@ -59,10 +59,10 @@ ASKED = ("in the answer", "in an error", "in a page", "in no JSON", "elsewhere",
 class Watch(threading.Thread):
     """Looks at every process of a run while it lasts."""
 
-    def __init__(self, root):
+    def __init__(self, running):
         super().__init__(daemon=True)
-        self.root = psutil.Process(root)
-        self.own = self.root.cmdline()
+        self.root = psutil.Process(running.pid)
+        self.own = running.args  # the system has none to tell while a program takes its place
         self.seen = set()
         self.found = []
 
@@ -149,7 +149,7 @@ def test_a_key_is_nowhere_but_in_its_variable_and_on_its_wire(project, endpoint,
         stderr=subprocess.PIPE,
         text=True,
     )
-    watch = Watch(running.pid)
+    watch = Watch(running)
     watch.start()
     out, err = running.communicate(timeout=120)
     watch.join()

@@ -36,7 +36,11 @@ def counters(local):
 
 
 def models_of(local, executable):
-    """Return one model over each transport, half of the chat ones without streaming."""
+    """Return one model over each transport, half of them without streaming.
+
+    All answer at temperature 0: a stream whose first character takes several tokens begins without
+    its counts on this server.
+    """
     root = local.base_url.removesuffix("/v1")
     shared = {
         "requested_model": PACKAGED_MODEL,
@@ -44,15 +48,16 @@ def models_of(local, executable):
         "api_key_env": KEY_VARIABLE,
         "warmup": 0,
     }
-    messages = {"provider": "anthropic_messages", "base_url": root}
     plain = {"temperature": 0, "seed": 1}
+    responses = {"provider": "openai_responses", "temperature": 0}
+    messages = {"provider": "anthropic_messages", "base_url": root, "temperature": 0}
     claude = {"base_url": root, "executable": str(executable), "max_tokens": 32}
     claude["request_options"] = {"temperature": 0}
     return [
         {"model_id": "streamed", "provider": "ollama_openai", **shared, **plain},
         {"model_id": "whole", "provider": "openai_chat", "stream": False, **shared, **plain},
-        {"model_id": "responses", "provider": "openai_responses", **shared},
-        {"model_id": "responses_whole", "provider": "openai_responses", "stream": False, **shared},
+        {"model_id": "responses", **shared, **responses},
+        {"model_id": "responses_whole", "stream": False, **shared, **responses},
         {"model_id": "messages", **shared, **messages},
         {"model_id": "messages_whole", "stream": False, **shared, **messages},
         {"model_id": "claude", "provider": "claude_code_cli", **shared, **claude},

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import duckdb
 import pytest
 
-from analyze.lake.raw_tables import TABLE
+from analyze.lake.overlay import TABLE
 from analyze.query.catalog import NAMES
 from analyze.query.session import Session
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.comparison.evidence.outcomes import CaseKey, of_runs
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from schemas.lake import live_files
 
 if TYPE_CHECKING:

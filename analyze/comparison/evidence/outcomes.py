@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from schemas.failures import classify
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analyze.comparison.evidence.outcomes import LN_SCALE, METRICS, CaseKey, of_runs
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 
 if TYPE_CHECKING:
     from analyze.query.session import Session

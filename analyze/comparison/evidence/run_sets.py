@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from analyze.comparison.evidence.outcomes import ModelKey
 from analyze.comparison.evidence.plans import History, Plan, is_called
 from analyze.query.run_ref import LABEL, MAX_NAMED, read_names, require_model, resolve_run
-from schemas.errors import EXIT_CANNOT_JUDGE, ConfigError, Problem, RunNotFound, nearest
+from schemas.errors import (
+    EXIT_CANNOT_JUDGE,
+    ConfigError,
+    Problem,
+    RunNotFound,
+    nearest,
+    runs_place,
+)
 from schemas.run.layout import is_run_folder
 
 if TYPE_CHECKING:
@@ -58,8 +65,8 @@ class NoEarlierRun(ConfigError):
         named = " and ".join(f"`{name}`" for name in models)
         self.what = (
             f"`{part}` means a run of suite `{plan.suite_id}` before `{plan.run_ids[0]}`"
-            f"{f' that asked {named}' if named else ''}, and there is none in {runs_dir}: nothing "
-            "to compare it with yet"
+            f"{f' that asked {named}' if named else ''}, and there is none in "
+            f"{runs_place(runs_dir)}: nothing to compare it with yet"
         )
         then = "the next run of this suite is compared with this one"
         super().__init__([Problem(None, f"{self.what}; {then}")])

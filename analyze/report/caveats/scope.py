@@ -169,8 +169,8 @@ def unknown_cost(facts: RunDoubtFacts) -> Iterator[Doubt]:
             code="unknown_cost",
             is_serious=False,
             model_ids=ids_of(unsure),
-            sentence=f"What {counted(n_unknown, 'trial')} cost is not known; it is of {told}. Sums "
-            "are the least that was paid.",
+            sentence=f"The cost of {counted(n_unknown, 'trial')} is not known; it is known of "
+            f"{told}. Sums are the least that was paid.",
             command=query_of(
                 facts.context,
                 "select model_id, coalesce(failure_type, 'success') as came_to, count(*) as "
@@ -226,7 +226,7 @@ def identical_repetitions(facts: RunDoubtFacts) -> Iterator[Doubt]:
             is_serious=False,
             model_ids=ids_of(same),
             sentence=f"{told} byte for byte, in at least 95 % of the cases: they count as one for "
-            "pass@k, and asking more often shows nothing new; more cases do.",
+            "pass@k, and asking more often shows nothing new; only more cases do.",
             command=query_of(
                 facts.context,
                 "select model_id, case_id, count(*) as n_trials, "
@@ -249,12 +249,12 @@ def no_verdict(facts: RunDoubtFacts) -> Iterator[Doubt]:
     silent = [one for one in facts.models if one.group.n_scorable and not one.verdicts.n_trials]
     command = facts.context.command("show", facts.context.run_id)
     if silent:
-        told = some([f"{one.name} 0 of {whole(one.group.n_scorable)}" for one in silent])
+        told = some([f"{one.name} ({counted(one.group.n_scorable, 'trial')})" for one in silent])
         yield Doubt(
             code="no_verdict",
             is_serious=True,
             model_ids=ids_of(silent),
-            sentence=f"No trial has a verdict: {told}. There is no passed rate.",
+            sentence=f"No verdict at all, and so no passed rate: {told}.",
             command=command,
         )
     if unjudged:

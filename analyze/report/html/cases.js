@@ -32,6 +32,13 @@
   }));
   const view = made("div", "");
 
+  function reason(trial) {
+    if (trial.reason) {
+      return made("p", "reason", trial.reason);
+    }
+    return trial.passed === false ? made("p", "note", "The run gives no reason.") : "";
+  }
+
   function answer(trial) {
     const which = trial.is_baseline ? "baseline, repetition" : "repetition";
     const took = trial.e2e_ms === null ? "" : ` · ${duration(trial.e2e_ms)}`;
@@ -39,7 +46,7 @@
       made("small", "", ` ${trial.verdict}${took}`));
     const text = answerOf(trial);
     return made("div", "said", head,
-      trial.reason ? made("p", "reason", trial.reason) : "",
+      reason(trial),
       text ? block(text) : made("p", "note", "no answer"));
   }
 
@@ -66,7 +73,7 @@
     const tags = first.tags.map((tag) => made("span", "label", tag));
     view.replaceChildren(
       made("p", "facts", made("b", "", made("bdi", "", case_id)), ...tags,
-        made("span", "", `${names.indexOf(case_id) + 1} of ${plural(names.length, "case")}`)),
+        made("span", "", `case ${names.indexOf(case_id) + 1} of ${names.length}`)),
       first.expected ? made("p", "expected", made("b", "", "Expected "), first.expected) : "",
       asked(first),
       made("div", "columns", ...[...models.values()].map(column)),

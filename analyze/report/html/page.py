@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -24,7 +24,7 @@ from analyze.render.text import safe
 from analyze.report.html.chart_bundle import fetched_bundle
 from analyze.report.packed import PackedTrials, as_base64, deflater
 from analyze.report.sections import SECTIONS
-from analyze.report.sentences import headline_of
+from analyze.report.sentences import headline_of, origin_of
 from analyze.report.table import Table, anchors_of, explained, filled
 from schemas.errors import counted
 from schemas.output.report import RunReport
@@ -80,6 +80,15 @@ def visible_in(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [visible_in(inner) for inner in value]
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCharts:
+    """The charts of a page."""
+
+    names: Collection[str]
+    origin: str
+    """Which run they are of, for a picture of one that is passed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +207,7 @@ def render_html(
         report=report,
         headline=headline_of(report),
         sections=sections_of(report),
-        charts=specs.keys(),
+        charts=ShownCharts(specs.keys(), origin_of(report.run)),
         data=_data(charts) if specs else "",
         library=deflated(library) if library else "",
         trials=_trials(report),

@@ -5,7 +5,7 @@ with ended as (
         model_id, case_id, repetition, record_no,
         coalesce(not passed, false) or not is_success as is_bad
     from trials
-    where run_id = ?
+    where run_id = ? and (? or not passed or not is_success)
 ),
 
 first_cases as (

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from analyze.comparison.evidence.outcomes import CaseOutcome, read_outcomes
-from analyze.lake.raw_tables import read_sql
+from analyze.lake.overlay import read_sql
 from analyze.query.run_list import ListedRun, read_run
 from analyze.query.run_ref import run_folder
 from analyze.query.session import Session

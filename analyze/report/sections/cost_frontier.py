@@ -118,7 +118,7 @@ def frontier(points: tuple[FrontierPoint, ...]) -> Table:
         MODEL,
         Column("passed %", "passed_rate", is_number=True),
         Column("95 %", "passed_ci95"),
-        Column("USD a trial", "cost_usd_per_scored", is_number=True),
+        Column("USD per verdict", "cost_usd_per_scored", is_number=True),
         Column("95 % USD", "cost_low"),
         Column("best for its cost", "is_on_frontier"),
         Column("mean ms", "e2e_ms_mean", is_number=True),
@@ -128,14 +128,14 @@ def frontier(points: tuple[FrontierPoint, ...]) -> Table:
     rows = [
         [
             Cell(one.model_id),
-            number(percent(one.passed_rate), look="lead"),
+            number(percent(one.passed_rate)),
             Cell(limits_of(one.passed_rate, one), look="n range"),
             number(usd(one.cost_usd_per_scored), one.cost_usd_per_scored),
             _range(one.cost_low, one.cost_high, usd),
-            Cell(YES[one.is_on_frontier]),
+            Cell(YES[one.is_on_frontier] if one.cost_usd_per_scored is not None else ""),
             number(millis(one.e2e_ms_mean)),
             _range(one.e2e_ms_low, one.e2e_ms_high, millis),
-            Cell(YES[one.is_on_time_frontier]),
+            Cell(YES[one.is_on_time_frontier] if one.e2e_ms_mean is not None else ""),
         ]
         for one in points
     ]
@@ -164,7 +164,11 @@ def frontier_lines(points: tuple[FrontierPoint, ...]) -> list[str]:
 def _parts(report: RunReport) -> dict[str, object] | None:
     if not report.frontier:
         return None
-    return {"table": frontier(report.frontier), "lines": frontier_lines(report.frontier)}
+    return {
+        "table": frontier(report.frontier),
+        "lines": frontier_lines(report.frontier),
+        "is_ranked": len(report.frontier) > 1,
+    }
 
 
 FRONTIER = Section("Quality, cost, time", show=_parts, read=frontier_of)

@@ -282,7 +282,8 @@ def _matrix_parts(report: RunReport) -> dict[str, object] | None:
 
 def _cases(report: RunReport) -> dict[str, object] | None:
     """Return something where there are answers; a script puts them side by side."""
-    return {"n_cases": report.matrix.n_cases} if report.transcripts.shown else None
+    n_cases = len({one.case_id for one in report.transcripts.shown})
+    return {"n_cases": n_cases} if n_cases else None
 
 
 CASES = Section("Answers by case", show=_cases)

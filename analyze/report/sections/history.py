@@ -55,7 +55,7 @@ MAX_POINTS = 600
 """Models of all these runs."""
 
 RUNS = """
-select run_id, started_at_ms, run_group
+select run_id, started_at_ms, run_group, is_narrowed
 from stg_runs
 where run_id = ? or (
     suite_id = ? and started_at_ms is not null and (not is_narrowed or run_group is not null)
@@ -154,7 +154,8 @@ def suite_history(session: Session, run_id: str, suite_id: str) -> tuple[History
     rows = session.rows(RUNS, [run_id, suite_id, run_id, MAX_RUNS])
     began: dict[str, int] = {}
     groups: dict[str, str] = {}
-    for name, started_at_ms, group in rows:
+    parts: set[str] = set()
+    for name, started_at_ms, group, is_narrowed in rows:
         if started_at_ms is None:
             continue
         stands_for = groups.get(group) if group is not None else None
@@ -166,6 +167,8 @@ def suite_history(session: Session, run_id: str, suite_id: str) -> tuple[History
         began[name] = started_at_ms
         if group is not None:
             groups[group] = name
+        elif is_narrowed:
+            parts.add(name)
     if len(began) < 2:
         return ()
     chosen = _as_many_as_fit(_points(session, list(began), groups))
@@ -180,6 +183,7 @@ def suite_history(session: Session, run_id: str, suite_id: str) -> tuple[History
             high=point.interval and point.interval.high,
             estimate=point.interval and point.interval.estimate,
             is_this_run=name == run_id,
+            is_part=name in parts,
         )
         for name in sorted(chosen, key=lambda name: (began[name], name))
         for point in chosen[name]

@@ -27,17 +27,17 @@ def leaderboard(summary: RunSummary, answers: Sequence[ModelAnswer]) -> Table:
         Column("strict %", "score_strict", is_number=True),
         Column("available %", "score_available", is_number=True),
         Column("coverage %", "coverage", is_number=True),
-        Column("cases", "n_cases", is_number=True),
+        Column("judged cases", "n_cases", is_number=True),
         Column("verdicts", "n_scorable", is_number=True),
-        Column("answered %", "success_rate_ok", is_number=True),
+        Column("answered % (available)", "success_rate_ok", is_number=True),
         Column("answered % (all)", "success_rate", is_number=True),
         Column("obj pass %", "objective_pass_rate", is_number=True),
         Column("ranked", "is_ranked"),
     )
     places = {_key(one): place for place, one in enumerate(answers)}
-    ranked = {_key(one) for one in answers if one.is_ranked}
     groups = sorted(summary.models, key=lambda one: places.get(_key(one), len(places)))
-    rows = [_rates(one, _key(one) in ranked) for one in groups]
+    found = {_key(one): one for one in answers}
+    rows = [_rates(one, found.get(_key(one))) for one in groups]
     return Table("leaderboard", "Leaderboard: rates of each model", columns, rows)
 
 
@@ -45,14 +45,14 @@ def _key(one: GroupSummary | ModelAnswer) -> tuple[str | None, ...]:
     return one.provider, one.model, one.thinking_level, one.model_id
 
 
-def _rates(group: GroupSummary, is_ranked: bool) -> list[Cell]:
+def _rates(group: GroupSummary, answer: ModelAnswer | None) -> list[Cell]:
     interval = group.passed_ci95
     n_scored = round((group.coverage or 0) * group.n_scorable)
     n_cases = interval.n_cases if interval else int(n_scored > 0)
     n_cases = n_cases if group.n_cases is None else group.n_cases
     return [
         model_cell(group),
-        number(percent(group.passed_rate), look="lead"),
+        number(percent(group.passed_rate), look="lead" if answer and answer.is_leading else ""),
         Cell(limits_of(group.passed_rate, interval), look="n range"),
         number(percent(group.score_strict)),
         number(percent(group.score_available)),
@@ -62,7 +62,7 @@ def _rates(group: GroupSummary, is_ranked: bool) -> list[Cell]:
         number(percent(group.success_rate_ok)),
         number(percent(group.success_rate)),
         number(percent(group.objective_pass_rate)),
-        Cell("yes" if is_ranked else "no: too few cases or verdicts"),
+        Cell("yes" if answer and answer.is_ranked else "no: too few cases or verdicts"),
     ]
 
 
@@ -85,7 +85,7 @@ def _tier(group: GroupSummary, bounds: Thresholds) -> list[Cell]:
     sure = {None: "", True: "yes", False: "no: the interval leaves the tier"}
     return [
         model_cell(group),
-        number(percent(tools.rate, *edges), look="lead"),
+        number(percent(tools.rate, *edges)),
         Cell(limits_of(tools.rate, tools.ci95, *edges), look="n range"),
         number(whole(tools.n), tools.n),
         Cell(tools.tier_label or "unrated"),

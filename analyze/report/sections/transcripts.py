@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
@@ -127,7 +128,7 @@ def choose_trials(context: ReportContext, flips: Sequence[Flip], most: int) -> C
             ChosenTrial(key, record_no, "failed" if is_bad else "other")
             for model_id, case_id, repetition, record_no, is_bad in session.rows(
                 query("chosen_trials"),
-                [context.run_id, most, most + len(ours)],
+                [context.run_id, n_not_passed < most + len(ours), most, most + len(ours)],
             )
             if (key := TrialKey(context.run_id, model_id, case_id, repetition)) not in ours
         ]
@@ -170,6 +171,8 @@ def _trial_outcomes(session: Session, keys: Sequence[TrialKey]) -> dict[TrialKey
 class _Source:
     """What all shown trials of one run are made of, but for their traces."""
 
+    folder: Path | None
+    """Of the run; None when it is not here."""
     trials: Mapping[int, ShownTrial]
     texts: Mapping[int, CutText]
     validators: Mapping[str, dict[str, JsonValue] | None]
@@ -237,10 +240,12 @@ def _sources(session: Session, chosen: Iterable[ChosenTrial], share: int) -> dic
 def _source(session: Session, run_id: str, record_nos: Sequence[int], share: int) -> _Source:
     of_runs = ", ".join(str(int(number)) for number in record_nos)
     trials = read_trials(session, run_id, where=f"trials.record_no in ({of_runs})")
+    folder = run_folder(session, run_id)
     return _Source(
+        folder=folder,
         trials={trial.record_no: trial for trial in trials if trial.record_no is not None},
         texts=read_texts(session, trials, min(share // 2 + 1, MAX_ANSWER_CHARS)),
-        validators=validators_of(run_folder(session, run_id), {trial.case_id for trial in trials}),
+        validators=validators_of(folder, {trial.case_id for trial in trials}),
         judgements=read_judgements(session, run_id, record_nos),
     )
 
@@ -251,7 +256,7 @@ def _transcript(
     """Return one trial in so many bytes; None when there is no room for it."""
     trial = source.trials[one.record_no]
     text = source.texts.get(one.record_no) or CutText(TrialText("", None, None, 0), 0)
-    trace = _trace(context.session, trial, max(MIN_TRACE_BYTES, 2 * room))
+    trace = _trace(context.session, source.folder, trial, max(MIN_TRACE_BYTES, 2 * room))
     validator = source.validators.get(trial.case_id)
     said = source.judgements.get(one.record_no, ())
     page = TrialPage(trial, text.text, trace, validator, said)
@@ -292,9 +297,11 @@ def _transcript(
     return shell.model_copy(update={"parts": found.parts, "n_parts_left_out": found.n_left_out})
 
 
-def _trace(session: Session, trial: ShownTrial, most_bytes: int) -> Artifact | NoTrace:
+def _trace(
+    session: Session, folder: Path | None, trial: ShownTrial, most_bytes: int
+) -> Artifact | NoTrace:
     """Return the trace of a trial; of a reused one without it that of the trial it is from."""
-    trace = read_beginning(run_folder(session, trial.run_id), trial.artifact_path, most_bytes)
+    trace = read_beginning(folder, trial.artifact_path, most_bytes)
     first_run_id = trial.reused_from_run_id
     if isinstance(trace, Artifact | Beginning) or first_run_id is None:
         return trace

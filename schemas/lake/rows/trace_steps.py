@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from schemas.base import MAX_QUANTITY
+from schemas.io.normal_text import NORM_VERSION, normal_text
 from schemas.lake.rows.tool_effects import act_of
-from schemas.run.normal_text import NORM_VERSION, normal_text
 from schemas.run.result import cut
 from schemas.run.step import MAIN, MAX_TEXT_BYTES, Step
 

@@ -17,7 +17,8 @@ import pytest
 from analyze.aliases import join_cases, renames_among, separate_cases
 from analyze.api import MARTS, open_history
 from analyze.lake.content_ids import CaseIdUse
-from analyze.lake.raw_tables import NAMED_TABLES, connect, fill
+from analyze.lake.overlay import NAMED_TABLES
+from analyze.lake.raw_tables import connect, fill
 from analyze.lake.sync import sync
 from analyze.query.session import Session
 from schemas.errors import ConfigError

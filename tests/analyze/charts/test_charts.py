@@ -508,6 +508,19 @@ def test_a_history_without_gaps_has_no_layer_of_nothing(report_of):
     assert "isValid(datum.coverage)" in history(gaps).to_json()
 
 
+def test_no_line_leads_to_a_run_of_a_part_of_the_suite(report_of):
+    points = frame(report_of(["one"], runs=4), "history")
+    parts = points.with_columns(is_part=pl.col("is_this_run"))
+
+    def length(frame):
+        (line,) = re.findall(
+            r'class="mark-line[^>]*><path[^>]* d="([^"]+)"', svg_of(history(frame))
+        )
+        return len(re.findall("[ML]", line))
+
+    assert (length(points), length(parts)) == (4, 3)
+
+
 def test_times_are_named_in_words_at_the_axis(draw):
     assert "answer time, log scale" in said(draw("latency"))
     assert "time to first token, log scale" in said(draw("ttft"))

@@ -134,7 +134,7 @@ def places(at, run_id):
     yield "page, leaderboard", of_lines(
         html,
         rf'<th scope="row"><bdi>([\w-]+)</bdi><small>[^<]*</small></th>'
-        rf'<td class="n lead">([\d.]+)</td>'
+        rf'<td class="n(?: lead)?">([\d.]+)</td>'
         rf'<td class="n range">{LIMITS}</td><td class="n">([\d.]+)</td><td class="n">[\d.]+</td>'
         rf'<td class="n">([\d.]+)</td>',
         "passed", "low", "high", "strict", "coverage",

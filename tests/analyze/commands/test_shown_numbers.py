@@ -166,7 +166,7 @@ def test_time_outs_stand_beyond_the_scale(new_run):
     assert late == {"slow": 3, "quick": 0, "never": 6}
     chart = latency(frame(report, "latency"), "e2e_ms", late)
     assert set(texts_of(chart, "model_id", "label")) == {
-        ("slow", "3 > limit"), ("never", "6 > limit"),
+        ("slow", "3 timed out"), ("never", "6 timed out"),
     }  # fmt: skip
     told = chart.to_dict()["description"]
     assert "beyond the time limit: never 6; slow 3" in told or "slow 3; never 6" in told

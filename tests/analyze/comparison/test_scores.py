@@ -179,7 +179,7 @@ def test_a_report_has_the_table(night, tmp_path):
     asked = ("report", run.runs_dir, "--run", "after", "--baseline", "before")
     done = call(*asked, "--output", page)
     assert done.code == 0, done.err
-    assert "judged worse: score 6.00 -&gt; 4.67 by kind" in page.read_text()
+    assert "judged worse: score 6.00 → 4.67 by kind" in page.read_text()
     assert "judged-differences" in page.read_text()
 
 

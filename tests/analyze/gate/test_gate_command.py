@@ -73,7 +73,7 @@ def test_an_inconclusive_night_passes_and_says_what_it_could_not_see(new_run, ga
     assert done.code == 0
     assert "no regression shown; drops under " in done.out
     assert "points would be seen less than four times in five" in " ".join(done.out.split())
-    assert "too few to reach p 0.05" in done.out
+    assert "too few for p to reach 0.05" in done.out
 
 
 def test_an_outage_cannot_be_judged_and_names_its_causes(new_run, gate):

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import threading
+import time
 
 import duckdb
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.api import open_history
+from analyze.lake import repair
+from analyze.lake import sync as sync_module
 from analyze.lake.sync import sync
 from analyze.query.session import Session, open_session
 from schemas.lake import TABLE_NAMES, lake_of, live_files
@@ -287,6 +290,30 @@ def test_two_commands_set_the_same_file_aside_once(runs_dir):
     assert answers == [[(60, 24_000)]] * 2
     assert len(list((lake_of(runs_dir) / "quarantine").glob("*.json"))) == 1
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize("repairs", [True, False])
+def test_a_question_waits_for_rows_that_another_command_makes_again(runs_dir, monkeypatch, repairs):
+    """A file is moved before its rows are made again: who lists files in between finds too few."""
+    damage_unseen(one_file(runs_dir, "results"), fail_to_read)
+    is_aside, make_again = threading.Event(), sync_module._bring_once
+
+    def slowly(*arguments):
+        is_aside.set()
+        time.sleep(0.5)
+        return make_again(*arguments)
+
+    monkeypatch.setattr(sync_module, "_bring_once", slowly)
+    lines = []
+    with Session(runs_dir, repairs=repairs, progress=lines.append) as session:
+        repairing = threading.Thread(
+            target=repair.settle, args=(lake_of(runs_dir),), kwargs={"writes": True}
+        )
+        repairing.start()
+        assert is_aside.wait(30)
+        assert session.rows("select count(*), sum(e2e_ms) from results") == [(60, 24_000)]
+        repairing.join()
+    assert lines == []
 
 
 def test_deleted_events_come_back_with_the_rest_of_their_log(runs_dir):

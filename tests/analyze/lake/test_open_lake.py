@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from analyze.lake import raw_tables
-from analyze.lake.raw_tables import RAW_TABLES
+from analyze.lake.overlay import RAW_TABLES
 from analyze.query.catalog import create_views
 from analyze.summary.summarize import summarize_run
 from schemas.config.project import Thresholds

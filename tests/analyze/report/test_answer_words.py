@@ -111,11 +111,11 @@ def test_models_that_cannot_be_ranked_are_counted_and_not_named_best():
         "1 other model has too few cases or verdicts to be ranked; 1 other model has no verdict."
     )
     assert headline(few, fewer) == (
-        "few passed 100.0 % (95 % interval 100.0 to 100.0), the most of 2 models: "
+        "few passed 100.0 % (95 % interval 100.0 to 100.0), the highest rate of 2 models; "
         "too few cases or verdicts to name one best."
     )
     assert headline(few, answer("same", 1.0, around=0, is_ranked=False)) == (
-        "few and same passed 100.0 % each (95 % interval 100.0 to 100.0): "
+        "few and same passed 100.0 % each (95 % interval 100.0 to 100.0); "
         "too few cases or verdicts to name one best."
     )
 

@@ -461,7 +461,8 @@ def test_a_cost_that_is_known_in_part_is_told_and_one_that_nobody_knows_is_not(r
     doubt = one(doubts(runs.runs_dir, "now"), "unknown_cost")
 
     assert doubt.sentence.startswith(
-        "What 15 trials cost is not known; it is of m1 9 of 12 (75.0 %), m2 0 of 12 (0.0 %)."
+        "The cost of 15 trials is not known; it is known of "
+        "m1 9 of 12 (75.0 %), m2 0 of 12 (0.0 %)."
     )
 
 
@@ -581,7 +582,7 @@ def test_a_sentence_about_many_models_stays_short(runs):
     doubt = one(doubts(runs.runs_dir, "now"), "no_verdict")
 
     assert doubt.model_ids == names
-    assert "m00 0 of 6, m01 0 of 6, m02 0 of 6 and 37 more" in doubt.sentence
+    assert "m00 (6 trials), m01 (6 trials), m02 (6 trials) and 37 more" in doubt.sentence
 
 
 @pytest.fixture(scope="module")

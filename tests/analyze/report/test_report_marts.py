@@ -89,6 +89,7 @@ def test_every_point_is_what_the_summary_of_its_run_says(nights, groups, night):
         assert point.passed_rate == group.passed_rate
         assert (point.coverage, point.e2e_ms_p50) == (group.coverage, group.latency_ms.p50)
         assert point.is_this_run == (point.run_id == night)
+        assert point.is_part == (point.run_id == "night_11_tools")
 
 
 def test_runs_of_the_suite_stand_from_old_to_new_and_other_suites_are_not_there(nights):

@@ -424,6 +424,8 @@ def test_what_fits_is_never_more_than_the_room_and_nothing_is_uncounted(sizes, r
     assert len(kept.parts) - len(told) + kept.n_left_out == len(parts)
     assert (kept.parts == tuple(parts)) == (whole <= room)
     by_time = {part.after_ms: part for part in parts}
+    gone = by_time.keys() - {part.after_ms for part in kept.parts if part not in told}
+    assert [part.after_ms for part in told] == [max(gone)][: len(told)] if gone else not told
     for part in kept.parts:
         if part not in told and len(parts) > 1:
             original = by_time[part.after_ms].text
@@ -721,6 +723,24 @@ def test_a_run_of_many_trials_gives_a_bounded_choice_with_every_model(runs):
     assert (choice.n_trials, choice.n_not_passed) == (900, 600)
     assert {one.key.model_id for one in choice.trials} == {"m1", "m2"}
     assert {one.key.repetition for one in choice.trials} == {1}
+
+
+@pytest.mark.parametrize("most", [1, 7, 39, 40, 41, 90])
+def test_a_shorter_choice_is_the_beginning_of_a_longer_one(runs, most):
+    runs.add(
+        "r", 0, models=("m1", "m2"), cases=tuple(f"case-{n:02d}" for n in range(15)),
+        repetitions=(1, 2, 3),
+        result=lambda trial: {
+            "passed": trial.repetition == 2 or (trial.repetition == 3 and trial.case_id > "case-04")
+        },
+    )  # fmt: skip
+    with open_context(runs.runs_dir, "r") as context:
+        every = choose_trials(context, (), 1_000)
+        some = choose_trials(context, (), most)
+
+    assert some.trials == every.trials[:most]
+    assert (len(every.trials), some.n_not_passed) == (90, every.n_not_passed)
+    assert [one.reason for one in every.trials] == ["failed"] * 40 + ["other"] * 50
 
 
 def test_a_trial_of_a_resumed_run_is_shown_with_the_record_that_counts(run):

@@ -1,44 +1,58 @@
-"""Every mart says the same on Spark SQL, from the same files by the same text."""
+"""Every mart says the same on a cluster of Spark, from the same files by the same text."""
 
 import math
+import re
 import shutil
-from collections.abc import Mapping
-from pathlib import Path
 
-import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from analyze import api
 from analyze.contracts import CONTRACTS
-from analyze.lake.raw_tables import RAW_TABLES, connect, fill
 from analyze.lake.sync import sync
-from analyze.query.catalog import VIEWS, create_views, name_of
-from schemas.lake import Join, join, live_files
-from schemas.lake.rows.tables import TABLES
+from analyze.query.catalog import named_by
+from analyze.query.session import Session
+from analyze.share import open_shared
+from analyze.spark import MARTS
+from analyze.spark.files import stored_lake, stored_shared_lake
+from analyze.spark.guard import check_query
+from analyze.spark.views import create_views
+from schemas.errors import ConfigError, QueryRefused
+from schemas.lake import Join, join, lake_of
+from tests.support.analyze_cli import call
+from tests.support.lake_rows import seal
 from tests.support.made_history import MadeHistory
-from tests.support.paths import SAMPLES
+from tests.support.paths import GOLDEN, ROOT, SAMPLES
 from tests.support.run_builder import STARTED_AT_MS
-from tests.support.spark_views import create_views_on_spark, plain, spark_session
+from tests.support.spark_cluster import (
+    N_WORKERS,
+    cluster_session,
+    n_executors,
+    plain,
+    spark_cluster,
+)
 
 pytestmark = pytest.mark.peers
 
-MARTS = [name_of(view) for view in VIEWS if view.startswith("marts/")]
+JUDGED = ROOT / "data" / "judged" / "runs"
 CLOSE = 1e-12
 
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    with spark_session(tmp_path_factory.mktemp("spark")) as session:
+    with (
+        spark_cluster(tmp_path_factory.mktemp("spark")) as master,
+        cluster_session(master) as session,
+    ):
+        assert n_executors(session) == N_WORKERS == 2
         yield session
 
 
-def differences(spark, connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+def differences(spark, session: Session, marts=MARTS) -> dict[str, str]:
     """Return what differs, by mart: columns, number of rows, or the first value."""
     found = {}
-    for mart in MARTS:
+    for mart in marts:
         order = "" if CONTRACTS[mart].is_sorted else f"order by {CONTRACTS[mart].order}"
-        relation = connection.sql(f"from {mart} {order}")
+        relation = session.connection.sql(f"from {mart} {order}")
         frame = spark.sql(f"select * from {mart} {order}")
         if frame.columns != relation.columns:
             found[mart] = f"columns {frame.columns}, not {relation.columns}"
@@ -61,18 +75,17 @@ def same(value, other) -> bool:
     return type(value) is type(other) and value == other
 
 
-def write_files(folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, list[Path]]:
-    """Write raw tables that have no file of their own, and return the file of each."""
-    paths = {name: folder / f"{name}.parquet" for name in tables}
-    for name, path in paths.items():
-        pq.write_table(tables[name], path, row_group_size=50)
-    return {name: [path] for name, path in paths.items()}
-
-
 @pytest.fixture
-def lake(tmp_path, new_run):
-    """A lake of real folders: the samples, and runs that began together."""
-    shutil.copytree(SAMPLES, tmp_path / "runs", ignore=shutil.ignore_patterns("lake", "artifacts"))
+def runs(tmp_path, new_run):
+    """A folder of everything.
+
+    The samples; runs that judges decide; runs that began together, one of which renamed a case; a
+    made history with steps; and files of the first layout.
+    """
+    runs_dir = tmp_path / "runs"
+    for some in (SAMPLES, JUDGED):
+        left_out = shutil.ignore_patterns("lake", "artifacts", "workspaces")
+        shutil.copytree(some, runs_dir, ignore=left_out, dirs_exist_ok=True)
     for number, run_id in enumerate(("r1", "r2", "r3")):
         run = new_run(run_id, STARTED_AT_MS + 60_000 * (number // 2))
 
@@ -84,34 +97,160 @@ def lake(tmp_path, new_run):
                 return "timeout"
             return {"passed": (number + repetition) % 2 == 0, "cost_usd": 0.1 * number}
 
-        run.night("abc", outcome, repetitions=2, plan={"expected_tools": ("free",)})
-    join(run.lake, "smoke", [Join("of-no-run", "of-none-either")], "person")  # renames nothing
-    assert sync(run.runs_dir).n_runs == 3 + len(list(SAMPLES.glob("*/results.jsonl")))
-    return run.lake
+        cases = "abc" if number < 2 else "abd"
+        run.night(cases, outcome, repetitions=2, plan={"expected_tools": ("free",)})
+    assert sync(runs_dir).problems == ()
+    lake = lake_of(runs_dir)
+    join(lake, "smoke", [Join("c", "d"), Join("of-no-run", "of-none-either")], "person")
+    seal(lake, MadeHistory())
+    shutil.copytree(GOLDEN / "lake_layout_1" / "runs" / "lake", lake, dirs_exist_ok=True)
+    return runs_dir
 
 
-def test_marts_of_a_lake_of_real_folders_and_of_a_made_history_are_the_same(spark, tmp_path, lake):
-    """Both at once: to plan every view a second time would take Spark longer than their rows."""
-    live = {table: list(live_files(lake, table)) for table in TABLES}
-    assert all(len(live[table]) > 0 for table in ("results", "plans", "runs"))
-    made = MadeHistory().tables()
-    with connect() as connection:
-        fill(connection, lake)
-        unwritten = [name for name in RAW_TABLES if name not in made]
-        tables = made | {
-            name: connection.sql(f"from raw_{name}").to_arrow_table() for name in unwritten
-        }
-        files = write_files(tmp_path, tables)
-        for name, table in made.items():
-            rows = connection.sql(f"from raw_{name}").to_arrow_table()
-            connection.execute(f"drop view raw_{name}").fetchall()
-            connection.register(f"raw_{name}", pa.concat_tables([rows, table.cast(rows.schema)]))
-        create_views(connection, described=False)
-        create_views_on_spark(
-            spark, {name: [*live.get(name, []), *paths] for name, paths in files.items()}
+@pytest.fixture
+def few(tmp_path, new_run):
+    """Runs that judges decide, one that nobody judged, and steps."""
+    runs_dir = tmp_path / "runs"
+    shutil.copytree(JUDGED, runs_dir, ignore=shutil.ignore_patterns("lake", "workspaces"))
+    new_run("r1", STARTED_AT_MS).night("ab")
+    assert sync(runs_dir).problems == ()
+    seal(lake_of(runs_dir), MadeHistory())
+    return runs_dir
+
+
+def test_every_mart_is_the_same_on_a_cluster(spark, runs):
+    assert api.spark(spark, runs, kept=True) == MARTS
+    with Session(runs) as session:
+        found = differences(spark, session)
+        n_rows = {mart: len(session.rows(f"from {mart}")) for mart in MARTS}
+        ((n_renamed,),) = session.rows(
+            "select count(*) from raw_results semi join raw_recorded_results as written "
+            "using (run_id, record_no) where run_id = 'r1' and case_id = 'd'"
         )
-        found = differences(spark, connection)
-        n_rows = {mart: len(connection.sql(f"from {mart}")) for mart in MARTS}
+        ((n_decided,),) = session.rows(
+            "select count(*) from raw_results as said join raw_recorded_results as written "
+            "using (run_id, record_no) where said.passed is distinct from written.passed"
+        )
+        ((n_superseding,),) = session.rows(
+            "select count(supersedes) from raw_results where run_id = 'old-run-000001'"
+        )
 
     assert found == {}
     assert [mart for mart, n in n_rows.items() if n == 0] == []
+    assert n_renamed > 0
+    assert n_decided > 0
+    assert n_superseding > 0
+
+
+def test_the_page_of_spark_shows_what_a_session_does(spark, tmp_path, new_run):
+    new_run("r1", STARTED_AT_MS).night("ab").mirror()
+    url = f"file://{tmp_path}/shared"
+    assert call("push", url, "--runs", tmp_path / "runs").code == 0
+    code, _ = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "spark.md").read_text(), re.DOTALL
+    )
+    names = {"session": spark}
+    assert 'api.spark(session, "runs")  # or lake="s3://team/lake"' in code
+    exec(code.replace('"runs"', f'lake="{url}"'), names)
+
+    assert names["marts"] == MARTS == api.MARTS
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    with Session(tmp_path / "runs") as lake:
+        (began,) = lake.rows("select started_at from runs")
+    assert list(map(tuple, spark.sql("select started_at from runs").collect())) == [began]
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    with pytest.raises(ConfigError, match=f"no run in {url} was judged by it"):
+        api.spark(spark, lake=url, evaluation_profile="strict")
+    assert [row.run_id for row in names["worst"].collect()] == ["r1"]
+
+
+def test_judges_that_are_asked_for_decide_on_a_cluster_too(spark, few):
+    stored = stored_lake(lake_of(few))
+    create_views(spark, stored, named_by("results"), evaluation_profile="strict", kept=True)
+    verdicts = []
+    for profile in (None, "strict"):
+        with Session(few, evaluation_profile=profile) as session:
+            verdicts.append(session.rows("from results order by run_id, record_no"))
+            found = differences(spark, session, ["results"])
+
+    assert found == {}
+    assert verdicts[0] != verdicts[1]
+
+
+def test_a_shared_lake_is_read_where_it_is(spark, tmp_path, few):
+    url = f"file://{tmp_path}/shared"
+    assert call("push", url, "--runs", few).code == 0
+    assert call("label", "r1", "kept", "--runs", few).code == 0
+    assert call("push", "r1", url, "--runs", few).code == 0
+    some = ("runs", "results", "steps")
+    stored = stored_shared_lake(open_shared(url))
+    create_views(spark, stored, named_by(" ".join(some)), kept=True)
+    assert call("pull", url, "--runs", tmp_path / "pulled").code == 0
+    with Session(tmp_path / "pulled") as session:
+        assert differences(spark, session, some) == {}
+        assert len(session.rows("from results where run_id = 'r1'")) > 0
+        assert session.rows("select labels from runs where run_id = 'r1'") == [(["kept"],)]
+
+
+def test_files_of_a_shared_lake_are_read_as_the_page_has_it(spark, tmp_path, new_run):
+    for number in range(3):
+        new_run(f"r{number}", STARTED_AT_MS + number * 60_000).night("ab").mirror()
+    url = f"file://{tmp_path}/shared"
+    for number in range(3):
+        assert call("push", f"r{number}", url, "--runs", tmp_path / "runs").code == 0
+    page = (ROOT / "docs" / "sharing.md").read_text()
+    *_, code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {"spark": spark}
+    exec(code.replace("/mnt/lake", f"{tmp_path}/shared"), names)
+
+    rows = names["results"].groupBy("run_id", "month").count().collect()
+    assert sorted(map(tuple, rows)) == [(f"r{n}", "2025-11", 2) for n in range(3)]
+
+
+READING = (
+    "select run_id, count(*) from results group by run_id having count(*) > 1 order by 1 limit 3;",
+    "with own as (select * from results) select * from own join runs using (run_id)",
+    "select explode(tags), row_number() over (partition by run_id order by case_id) from results",
+    "select * from range(3) union all values (1)",
+    "select (select max(n_planned) from runs), exists (select 1 from runs where run_id = 'a')",
+    "select * from results tablesample (10 percent) lateral view explode(tags) as tag",
+    "from runs |> where run_id = 'a' |> select run_id",
+    "describe model_summary",
+    "describe select 1",
+    "show columns in results",
+    "show tables",
+)
+OTHERS = (
+    "",
+    " ; ",
+    "drop view results",
+    "insert into results select * from results",
+    "create table a as select 1",
+    "set spark.sql.ansi.enabled = false",
+    "cache table results",
+    "add jar '/tmp/a.jar'",
+    "explain select 1",
+    "begin select 1; end",
+    "select transform(run_id) using 'cat' from results",
+    "select * from parquet.`/etc`",
+    "with own as (select * from csv.`/etc/passwd`) select * from own",
+    "select * from runs where run_id in (select _c0 from text.`/etc/passwd`)",
+    "select (select max(value) from text.`/etc/passwd`)",
+    "select * from identifier('text.`/etc/passwd`')",
+    "describe select * from text.`/etc/passwd`",
+    "select reflect('java.lang.System', 'getenv', 'HOME')",
+    "select max(run_id) from runs having java_method('a', 'b') is null",
+    "select * from read_files('/etc')",
+    "select * from python_udtf(1)",
+)
+
+
+@pytest.mark.parametrize("sql", READING)
+def test_what_reads_the_lake_is_let_through(spark, sql):
+    check_query(spark, sql)
+
+
+@pytest.mark.parametrize("sql", OTHERS)
+def test_what_does_anything_else_is_refused(spark, sql):
+    with pytest.raises(QueryRefused):
+        check_query(spark, sql)

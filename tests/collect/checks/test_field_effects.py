@@ -17,7 +17,7 @@ from collect.commands.plan import plan_text, preview
 from collect.console.run_summary import distrust
 from collect.execute.spec import RunRequest, new_spec, run_config_of
 from collect.http_client.pool import CompletionQueue
-from collect.limits import Limiter
+from collect.limits import Gate, Limiter
 from collect.plan.plan import make_plan
 from collect.runners.base import RunnerContext
 from collect.runners.chat import LlmProbe
@@ -169,7 +169,7 @@ class World:
         async def ask():
             context = RunnerContext(self.project.root, LoopClock(), CompletionQueue())
             runner = LlmProbe(inputs.models[0], context)
-            place = await Limiter(asyncio.Semaphore(1), 1).enter()
+            place = await Limiter(Gate(1), 1).enter()
             trial = trials[0].model_copy(update={"repetition": 2})
             await runner.run(trial, inputs.cases[0], place)
             await runner.aclose()

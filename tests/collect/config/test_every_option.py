@@ -24,9 +24,17 @@ OPTIONS = {
     "run --model": "collect/config/test_every_option.py::test_flags_of_a_run_act_together",
     "run --max-trials": "collect/config/test_every_option.py::test_flags_of_a_run_act_together",
     "run --shard": "collect/config/test_every_option.py::test_flags_of_a_run_act_together",
+    "run --processes":
+        "collect/dispatch/test_processes.py::test_every_trial_is_made_once_within_the_limits_of_one",
+    **{f"run {flag}": "collect/dispatch/test_ray.py::"
+       "test_a_node_that_dies_loses_nothing_and_ctrl_c_is_gone_on_with"
+       for flag in ("--executor", "--address")},
+    "run --shards": "collect/dispatch/test_ray.py::test_without_a_cluster_there_it_says_so",
     "run --label": "collect/config/test_every_option.py::test_flags_of_a_run_act_together",
     "run --runs": "collect/config/test_every_option.py::test_flags_of_a_run_act_together",
     "run --json": "collect/execute/test_collect_cli.py::test_run_prints_one_json_object",
+    "run --lake":
+        "collect/console/test_push_after_run.py::test_a_run_is_pushed_at_its_end",
     "run --report":
         "collect/console/test_report_after_run.py::test_the_path_of_the_report_comes_last",
     "run --max-cost":

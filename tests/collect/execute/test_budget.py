@@ -7,7 +7,7 @@ import pytest
 
 from collect.execute.budget import Budget
 from collect.execute.executor import Executor, Hooks
-from collect.limits import Limiter
+from collect.limits import Gate, Limiter
 from collect.providers.base import Reply, Usage
 from schemas.config.prices import NANO, Price
 from tests.support.executions import executed
@@ -37,7 +37,7 @@ def used(tokens):
 
 
 def place_of():
-    return Limiter(asyncio.Semaphore(99), 99).enter()
+    return Limiter(Gate(99), 99).enter()
 
 
 async def settle():
@@ -198,7 +198,7 @@ def test_where_nothing_bounds_a_trial_and_its_cost_cannot_be_told_no_other_begin
 def test_who_waits_for_money_holds_no_place(inputs):
     async def run():
         spender = Spender(inputs, 0.01)
-        places = asyncio.Semaphore(1)
+        places = Gate(1)
         limiter = Limiter(places, 2)
         first_place = await limiter.enter()
         first = await spender.reserve(first_place)
@@ -212,7 +212,7 @@ def test_who_waits_for_money_holds_no_place(inputs):
         assert not second.done(), "it has its money, and waits for its place"
         first_place.leave()
         assert await asyncio.wait_for(second, 5) == NANO // 100
-        assert places.locked()
+        assert places._taken == places.limit
 
     asyncio.run(run())
 

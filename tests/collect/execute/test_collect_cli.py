@@ -82,7 +82,7 @@ def test_run_prints_one_json_object(started, project, endpoint):
     assert list(report) == [
         "run_id", "run_dir", "planned", "present", "ok", "success", "passed", "by_status",
         "wall_ms", "cost_usd", "n_cost_known", "n_open", "is_summed_up", "open_shifts",
-        "judging", "report_path", "exit_code",
+        "judging", "report_path", "pushed_to", "exit_code",
     ]  # fmt: skip
     assert report["planned"] == report["present"] == report["ok"] == report["success"] == 2
     assert report["passed"] == 1

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from collect.execute.stored_run import latest
-from collect.limits import Limiter
+from collect.limits import Gate, Limiter
 from collect.providers.base import Reply
 from collect.run_folder.log import is_begun
 from schemas.redact import _secret_marks, _secret_values, redact, redact_json
@@ -198,7 +198,7 @@ def test_while_a_server_wants_to_be_left_alone_no_trial_of_its_model_is_asked():
     """Also trials that had booked their moment already."""
 
     async def run():
-        limiter = Limiter(asyncio.Semaphore(9), 9, per_minute=1_200)
+        limiter = Limiter(Gate(9), 9, per_minute=1_200)
         refused = Reply(failure_type="http_429", retry_after_s=0.5)
         loop, asked = asyncio.get_running_loop(), []
 

@@ -9,7 +9,7 @@ from collect.config.evaluation import ResolvedJudge
 from collect.execute.budget import Budget
 from collect.judges.answer import DIMENSIONS, AnswerForm
 from collect.judges.asking import MAX_REPAIRS, Asker, ask
-from collect.limits import Limiter
+from collect.limits import Gate, Limiter
 from collect.providers.base import Request
 from collect.providers.openai_chat import ChatCompletions
 from collect.providers.openai_responses import OpenAIResponses
@@ -51,7 +51,7 @@ def asked(endpoint, *replies, retries=0, provider=ChatCompletions):
 
     async def go():
         judge = provider(model(endpoint.base_url), None)
-        slot = await Limiter(asyncio.Semaphore(1), 1).enter()
+        slot = await Limiter(Gate(1), 1).enter()
         request = Request(
             ({"role": "user", "content": "Judge."},), 5.0, stream=False, answer_schema=FORM.schema
         )

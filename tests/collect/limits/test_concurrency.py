@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from collect.limits import MAX_HOLD_S, MIN_ROUND_ANSWERS, Limiter, Stopped
+from collect.limits import MAX_HOLD_S, MIN_ROUND_ANSWERS, Gate, Limiter, Stopped
 from collect.providers.base import Reply
 
 FINE = Reply(text="ok")
@@ -29,7 +29,7 @@ def most_at_once(limit, places, n_trials):
     """Return how many of `n_trials` held a place at the same time at most."""
 
     async def run():
-        limiter = Limiter(asyncio.Semaphore(places), limit)
+        limiter = Limiter(Gate(places), limit)
         inside, most = 0, 0
 
         async def trial():
@@ -54,17 +54,17 @@ def test_the_models_limit_and_the_runs_limit_both_hold(limit, places, most):
 
 def test_a_place_is_taken_once_and_given_back_once():
     async def run():
-        places = asyncio.Semaphore(2)
+        places = Gate(2)
         limiter = Limiter(places, 2)
         place = await limiter.enter()
         await place.take()
         other = await limiter.enter()
-        assert places.locked()
+        assert places._taken == places.limit
         place.leave()
         place.leave()
         other.leave()
         first, second = await limiter.enter(), await limiter.enter()
-        assert places.locked(), "two places, not three"
+        assert places._taken == places.limit, "two places, not three"
         first.leave()
         second.leave()
 
@@ -73,7 +73,7 @@ def test_a_place_is_taken_once_and_given_back_once():
 
 def test_while_a_trial_waits_before_a_retry_another_model_has_its_place():
     async def run():
-        places = asyncio.Semaphore(1)
+        places = Gate(1)
         slow, quick = Limiter(places, 1), Limiter(places, 1)
         place = await slow.enter()
         waiting = asyncio.create_task(place.back_off(30))
@@ -84,14 +84,14 @@ def test_while_a_trial_waits_before_a_retry_another_model_has_its_place():
         await asyncio.gather(waiting, return_exceptions=True)
         place.leave()
         (await asyncio.wait_for(slow.enter(), 5)).leave()
-        assert not places.locked(), "every place was given back"
+        assert places._taken < places.limit, "every place was given back"
 
     asyncio.run(run())
 
 
 def test_while_a_trial_waits_for_its_turn_in_the_minute_another_model_has_its_place():
     async def run():
-        places = asyncio.Semaphore(1)
+        places = Gate(1)
         paced, quick = Limiter(places, 2, per_minute=1), Limiter(places, 1)
         first = await paced.enter()
         await first.before_request()
@@ -109,7 +109,7 @@ def test_while_a_trial_waits_for_its_turn_in_the_minute_another_model_has_its_pl
 
 def test_requests_begin_evenly_spaced():
     async def run():
-        limiter = Limiter(asyncio.Semaphore(9), 9, per_minute=1_200)
+        limiter = Limiter(Gate(9), 9, per_minute=1_200)
         began = []
 
         async def ask():
@@ -128,12 +128,12 @@ def test_requests_begin_evenly_spaced():
 
 
 def test_without_a_limit_a_minute_nobody_waits():
-    assert Limiter(asyncio.Semaphore(1), 1).pace() == 0.0
+    assert Limiter(Gate(1), 1).pace() == 0.0
 
 
 def test_too_many_429_cost_places_and_keeping_up_gives_them_back():
     told = []
-    limiter = Limiter(asyncio.Semaphore(64), 32, on_shrink=told.append)
+    limiter = Limiter(Gate(64), 32, on_shrink=told.append)
 
     learn(limiter, n_fine=24, n_refused=8)
     assert (limiter.limit, told) == (24, [24])
@@ -146,7 +146,7 @@ def test_too_many_429_cost_places_and_keeping_up_gives_them_back():
 
 
 def test_a_few_429_are_left_to_the_retries():
-    limiter = Limiter(asyncio.Semaphore(64), 32)
+    limiter = Limiter(Gate(64), 32)
     for _ in range(10):
         learn(limiter, n_fine=31, n_refused=1)
     assert limiter.limit == 32
@@ -154,7 +154,7 @@ def test_a_few_429_are_left_to_the_retries():
 
 def test_one_place_always_stays():
     told = []
-    limiter = Limiter(asyncio.Semaphore(4), 4, on_shrink=told.append)
+    limiter = Limiter(Gate(4), 4, on_shrink=told.append)
     for _ in range(20):
         learn(limiter, n_fine=0, n_refused=MIN_ROUND_ANSWERS)
     assert limiter.limit == 1
@@ -163,7 +163,7 @@ def test_one_place_always_stays():
 
 def test_a_smaller_limit_holds_for_those_who_come_after_it():
     async def run():
-        limiter = Limiter(asyncio.Semaphore(8), 8)
+        limiter = Limiter(Gate(8), 8)
         inside = [await limiter.enter() for _ in range(8)]
         learn(limiter, n_fine=0, n_refused=8)
         assert limiter.limit == 4
@@ -182,7 +182,7 @@ def test_a_smaller_limit_holds_for_those_who_come_after_it():
 
 def test_a_larger_limit_lets_those_who_wait_in():
     async def run():
-        limiter = Limiter(asyncio.Semaphore(8), 8)
+        limiter = Limiter(Gate(8), 8)
         learn(limiter, n_fine=0, n_refused=8)
         inside = [await limiter.enter() for _ in range(4)]
         waiting = asyncio.create_task(limiter.enter())
@@ -201,7 +201,7 @@ def test_those_who_stop_waiting_leave_no_place_behind():
     """Cancelled before, at and after the moment a place is granted."""
 
     async def run():
-        places = asyncio.Semaphore(2)
+        places = Gate(2)
         limiter = Limiter(places, 2)
         for turns in range(6):
             inside = [await limiter.enter(), await limiter.enter()]
@@ -217,7 +217,7 @@ def test_those_who_stop_waiting_leave_no_place_behind():
                 if not isinstance(end, BaseException):
                     end.leave()
             both = [await asyncio.wait_for(limiter.enter(), 5) for _ in range(2)]
-            assert places.locked(), "two places are there, and no third"
+            assert places._taken == places.limit, "two places are there, and no third"
             for place in both:
                 place.leave()
 
@@ -226,7 +226,7 @@ def test_those_who_stop_waiting_leave_no_place_behind():
 
 def test_they_are_let_in_in_the_order_they_came():
     async def run():
-        limiter = Limiter(asyncio.Semaphore(4), 1)
+        limiter = Limiter(Gate(4), 1)
         first, order = await limiter.enter(), []
 
         async def trial(number):
@@ -244,7 +244,7 @@ def test_they_are_let_in_in_the_order_they_came():
 
 
 def held_back(n_fine, n_refused, retry_after_s=30.0):
-    limiter = Limiter(asyncio.Semaphore(64), 64)
+    limiter = Limiter(Gate(64), 64)
     learn(limiter, n_fine, 0)
     for _ in range(n_refused):
         limiter.learn(Reply(failure_type="http_429", retry_after_s=retry_after_s))
@@ -258,7 +258,7 @@ def test_a_server_that_says_how_long_to_stay_away_is_left_alone():
 
 
 def test_a_shorter_wait_that_is_asked_for_later_does_not_end_a_longer_one():
-    limiter = Limiter(asyncio.Semaphore(64), 64)
+    limiter = Limiter(Gate(64), 64)
     for retry_after_s in [30.0] * 10 + [1.0] * 10:
         limiter.learn(Reply(failure_type="http_429", retry_after_s=retry_after_s))
 
@@ -274,7 +274,7 @@ def test_a_few_429_hold_nobody_else_back(n_fine, n_refused):
 def test_at_any_limit_three_in_a_hundred_refused_at_random_cost_hardly_a_place():
     dice = random.Random(7)
     for limit in (4, 16, 64, 256):
-        limiter, limits = Limiter(asyncio.Semaphore(256), limit), []
+        limiter, limits = Limiter(Gate(256), limit), []
         for _ in range(20_000):
             limiter.learn(TOO_MANY if dice.random() < 0.03 else FINE)
             limits.append(limiter.limit)
@@ -284,7 +284,7 @@ def test_at_any_limit_three_in_a_hundred_refused_at_random_cost_hardly_a_place()
 def test_who_waits_without_a_place_makes_room_and_ends_with_a_stop():
     async def run():
         told = []
-        limiter = Limiter(asyncio.Semaphore(1), 1, on_room=lambda: told.append(1))
+        limiter = Limiter(Gate(1), 1, on_room=lambda: told.append(1))
         place = await limiter.enter()
         waiting = asyncio.create_task(place.back_off(60))
         await settle()

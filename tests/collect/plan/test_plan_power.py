@@ -120,7 +120,7 @@ def test_wrong_9_the_cases_that_are_asked_for_are_enough(planned, two_nights, pr
     assert of_plan == of_power
     assert of_plan["cases_unchanged_same_night"]["3"] == needed
     assert of_plan["cases_unchanged"]["3"] is compared["cases_needed"] is None
-    assert f"within one it takes about {needed:,} cases x 3" in " ".join(group["reasons"])
+    assert f"within one night it takes about {needed:,} cases x 3" in " ".join(group["reasons"])
 
     with open_session(runs_dir) as session:
         rows = session.rows(

@@ -17,7 +17,7 @@ from collect.run_folder.stored_inputs import (
     CASES_FILE,
     models_of,
     read_cases,
-    verify_stored,
+    verified_trials,
     write_cases,
 )
 from schemas.config.case import Case
@@ -266,9 +266,8 @@ class Begun:
     def verify(self):
         config = load_run_config(self.dir / "config.json")
         cases = read_cases(self.dir / CASES_FILE)
-        verify_stored(
-            self.dir, models_of(config), cases, RunTools(sandbox=config.sandbox).fingerprint, AGAIN
-        )
+        tools = RunTools(sandbox=config.sandbox).fingerprint
+        return list(verified_trials(self.dir, models_of(config), cases, tools, AGAIN))
 
     def edit_case(self, **change):
         raw = orjson.loads(text_of(self.dir).splitlines()[0]) | change

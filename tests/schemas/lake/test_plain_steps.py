@@ -10,10 +10,10 @@ import zstandard
 
 from analyze.lake.sync import sync
 from analyze.query.catalog import create_views
+from schemas.io.normal_text import normal_text
 from schemas.lake import live_files
 from schemas.lake.rows.tool_effects import act_of
 from schemas.lake.rows.trace_steps import steps_of
-from schemas.run.normal_text import normal_text
 from schemas.run.step import Step
 from tests.support.hand_made_traces import HAND_MADE
 from tests.support.hostile_traces import STRANGE, HostileTraces

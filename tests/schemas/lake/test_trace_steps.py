@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from schemas.io.normal_text import normal_text
 from schemas.lake.rows.tool_effects import act_of
 from schemas.lake.rows.trace_steps import steps_of
-from schemas.run.normal_text import normal_text
 from tests.support.run_rows import trace
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from collect.http_client.pool import CompletionQueue
-from collect.limits import Limiter
+from collect.limits import Gate, Limiter
 from collect.plan.plan import make_plan
 from collect.runners.agents.inside import Inside
 from collect.runners.agents.place import AgentPlace
@@ -134,7 +134,7 @@ def ran(project, endpoint, tmp_path):
             clock = LoopClock()
             context = RunnerContext(run_dir, clock, CompletionQueue(), hosts={"openclaw": host})
             runner = OpenClaw(inputs.models[0], context)
-            limiter = Limiter(asyncio.Semaphore(8), 8, inputs.models[0].requests_per_minute)
+            limiter = Limiter(Gate(8), 8, inputs.models[0].requests_per_minute)
             place.limiter = limiter
 
             async def one(trial):

@@ -1,4 +1,4 @@
-"""Who may ask a model, and when: its own limit, the run's limit, its pace, its retries (D-E6).
+"""Who may ask a model, and when: its own limit, the run's limit, its pace (D-E6).
 
 A trial holds a slot while it is asked and gives it up while it waits for a retry or for its turn
 in the minute, so that one server's limits never slow another. A model that answers 429 too often
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
+from collect.limits.share import Share
 from collect.providers.base import Reply
 
 MIN_ROUND_ANSWERS = 8
@@ -29,14 +29,82 @@ MAX_HOLD_S = 120.0
 GROWTH = 0.1
 """By how much of itself a limit grows again after a round that kept up."""
 
-BACKOFF_S = 0.2
-"""First wait; each further one is three times as long, with jitter of half of it either way."""
-
-MAX_BACKOFF_S = 30.0
+PAUSE_S = 0.25
+"""Until a request that may not begin looks again whether it may."""
 
 
 class Stopped(Exception):
     """The run was stopped while a trial waited: it was not asked, and is left undone."""
+
+
+class Gate:
+    """Room for so many at once, given in the order of asking; how many may change."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """Return how many there is room for."""
+        return self._limit
+
+    @property
+    def is_within(self) -> bool:
+        """Return whether no more have room than there is room for now."""
+        return self._taken <= self._limit
+
+    def resize(self, limit: int) -> None:
+        """Make room for more, or for fewer: who has room keeps it."""
+        self._limit = limit
+        self._grant()
+
+    async def take(self) -> None:
+        """Wait for room; what was granted to somebody who is gone is handed on."""
+        if self._taken < self._limit and not self._waiting:
+            self._taken += 1
+            return
+        granted = asyncio.get_running_loop().create_future()
+        self._waiting.append(granted)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled():
+                self.give()
+            raise
+
+    def give(self) -> None:
+        """Give room back."""
+        self._taken -= 1
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._waiting and self._taken < self._limit:
+            granted = self._waiting.popleft()
+            if not granted.done():
+                self._taken += 1
+                granted.set_result(None)
+
+
+class SharedGate(Gate):
+    """Room for this process's part of a limit."""
+
+    def __init__(self, limit: int, share: Share) -> None:
+        super().__init__(share.of(limit))
+        self._whole, self._share = limit, share
+        self._is_closed = False
+        share.join(self)
+
+    def divide(self) -> None:
+        """Keep to the part as it is now."""
+        if not self._is_closed:
+            self.resize(self._share.of(self._whole))
+
+    def close(self) -> None:
+        """Keep nobody waiting, since nobody asks any more."""
+        self._is_closed = True
+        self.resize(self._whole)
 
 
 class Limiter:
@@ -46,6 +114,7 @@ class Limiter:
         slots: of the whole run, shared by all models.
         limit: slots of this model at most.
         per_minute: requests that may begin in a minute, evenly spaced; None: any number.
+        share: the part of both that this process has.
         on_shrink: told the new limit when 429s make it smaller.
         on_room: told when a trial gives up its slot for a while, so that another may have it.
         on_reply: told how each request went, before anybody waits for the next.
@@ -53,20 +122,23 @@ class Limiter:
 
     def __init__(
         self,
-        slots: asyncio.Semaphore,
+        slots: Gate,
         limit: int,
         per_minute: int | None = None,
         on_shrink: Callable[[int], None] = lambda _: None,
         on_room: Callable[[], None] = lambda: None,
         *,
+        share: Share | None = None,
         on_reply: Callable[[Reply], None] = lambda _: None,
     ) -> None:
+        self._share = share or Share()
         self._slots = slots
-        self._most = limit
+        self._whole, self._per_minute = limit, per_minute
+        self._most = self._share.of(limit)
         self._limit = float(limit)
-        self._taken = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._spacing_s = 0.0 if per_minute is None else 60.0 / per_minute
+        """Never below one, so that it can grow again."""
+        self._gate = Gate(self.limit)
+        self._spacing_s = 0.0
         self._next_at = 0.0
         self._held_until = 0.0
         self._on_shrink = on_shrink
@@ -76,11 +148,30 @@ class Limiter:
         self._is_closed = False
         self._asked = 0
         self._refused = 0
+        self.divide()
+        self._share.join(self)
 
     @property
     def limit(self) -> int:
         """Return how many trials may be asked at once at the moment."""
-        return int(self._limit)
+        return min(int(self._limit), self._most)
+
+    @property
+    def is_within(self) -> bool:
+        """Return whether no more trials have a slot than may have one now."""
+        return self._gate.is_within
+
+    def divide(self) -> None:
+        """Keep to the part of the limits that this process has now."""
+        if self._is_closed:
+            return
+        was_open = self._limit >= self._most
+        self._most = self._share.of(self._whole)
+        if was_open:
+            self._limit = float(max(self._most, 1))
+        pace = self._share.pace_of(self._per_minute or 0.0)
+        self._spacing_s = 60.0 / pace if pace else 0.0
+        self._gate.resize(self.limit)
 
     async def enter(self) -> Slot:
         """Take a slot, of the model and of the run."""
@@ -89,42 +180,23 @@ class Limiter:
         return slot
 
     async def take(self) -> None:
-        """Wait for a slot; what was granted to somebody who is gone is handed on."""
-        if self._taken < self.limit and not self._waiting:
-            self._taken += 1
-        else:
-            granted = asyncio.get_running_loop().create_future()
-            self._waiting.append(granted)
-            try:
-                await granted
-            except asyncio.CancelledError:
-                if granted.done() and not granted.cancelled():
-                    self._give_back()
-                raise
+        """Wait for a slot of the model and then for one of the run."""
+        await self._gate.take()
         try:
-            await self._slots.acquire()
+            await self._slots.take()
         except asyncio.CancelledError:
-            self._give_back()
+            self._gate.give()
             raise
 
     def give(self) -> None:
         """Give a slot back."""
-        self._slots.release()
-        self._give_back()
-
-    def _give_back(self) -> None:
-        self._taken -= 1
-        self._grant()
-
-    def _grant(self) -> None:
-        while self._waiting and self._taken < self.limit:
-            granted = self._waiting.popleft()
-            if not granted.done():
-                self._taken += 1
-                granted.set_result(None)
+        self._slots.give()
+        self._gate.give()
 
     def pace(self) -> float:
         """Return the seconds until the next request may begin, which is then taken."""
+        if self._share.is_nothing:
+            return PAUSE_S
         now = time.monotonic()
         at = max(now, self._next_at, self._held_until)
         if self._spacing_s:
@@ -133,8 +205,8 @@ class Limiter:
 
     @property
     def is_held(self) -> bool:
-        """Return whether the server has asked us to stay away."""
-        return time.monotonic() < self._held_until
+        """Return whether the server has asked us to stay away, or there is no share."""
+        return self._share.is_nothing or time.monotonic() < self._held_until
 
     async def sleep(self, seconds: float) -> None:
         """Wait without a slot.
@@ -166,6 +238,7 @@ class Limiter:
     def close(self) -> None:
         """Let nobody wait any longer: who is not being asked will not be."""
         self._is_closed = True
+        self._gate.resize(self._whole)
         for awake in self._sleepers:
             if not awake.done():
                 awake.set_exception(Stopped())
@@ -185,12 +258,13 @@ class Limiter:
         self._asked = self._refused = 0
         if too_many:
             before = self.limit
-            self._limit = max(1.0, self._limit * max(0.5, 1 - share))
+            self._limit = max(1.0, min(self._limit, self._most) * max(0.5, 1 - share))
+            self._gate.resize(self.limit)
             if self.limit < before:
                 self._on_shrink(self.limit)
         elif self._limit < self._most:
             self._limit = min(float(self._most), self._limit + max(1.0, GROWTH * self._limit))
-            self._grant()
+            self._gate.resize(self.limit)
 
 
 class Slot:
@@ -256,46 +330,3 @@ def _too_many(refused: int, asked: int) -> bool:
 def _wake(awake: asyncio.Future[None]) -> None:
     if not awake.done():
         awake.set_result(None)
-
-
-def wait_before(attempt: int, reply: Reply) -> float | None:
-    """Return the seconds to wait after a failed attempt, or None when repeating is no use.
-
-    Args:
-        attempt: number of the attempt that failed, from 1.
-        reply: how it failed; a Retry-After of the server is honoured to the letter.
-    """
-    if reply.failure is None or not reply.failure.retryable:
-        return None
-    if reply.retry_after_s is not None:
-        return None if reply.retry_after_s > MAX_HOLD_S else reply.retry_after_s
-    longest: float = min(MAX_BACKOFF_S, BACKOFF_S * 3 ** (attempt - 1))
-    return longest * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, not a secret
-
-
-async def with_retries(
-    ask: Callable[[], Awaitable[Reply]],
-    slot: Slot,
-    retries: int,
-    on_retry: Callable[[int, Reply, float], None],
-) -> tuple[Reply, int]:
-    """Ask until a reply is usable or not worth repeating; return it and the requests made.
-
-    Args:
-        ask: makes one request.
-        slot: of the trial; given up while it waits.
-        retries: repeats allowed after the first request.
-        on_retry: told (attempt, its reply, seconds of the wait) before each wait.
-    """
-    attempt, requests = 1, 0
-    while True:
-        await slot.before_request()
-        reply = await ask()
-        requests += reply.requests
-        slot.learn(reply)
-        wait = wait_before(attempt, reply) if attempt <= retries else None
-        if wait is None:
-            return reply, requests
-        on_retry(attempt, reply, wait)
-        await slot.back_off(wait)
-        attempt += 1
