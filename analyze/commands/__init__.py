@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from analyze.query.session import Session
     from analyze.render.document import Document
     from schemas.config.known_issues import KnownFile
+    from schemas.output.report import RunReport
     from schemas.run.model_names import ModelNames
 
 
@@ -29,6 +31,12 @@ class Command:
     reads_shared: bool = False
     """It reads a lake and changes none: it has `--lake` for a shared one."""
 
+
+BUILDERS = ("analyze.report.build", "analyze.query.thresholds")
+"""What takes long to load for a report in any form."""
+
+PAINTERS = (*BUILDERS, "polars", "analyze.charts.drawing", "analyze.report.html.page")
+"""What takes long to load for a page."""
 
 PANELS = {
     "Look": (
@@ -45,7 +53,7 @@ PANELS = {
         "iceberg",
     ),
     "Judge": ("compare", "gate", "regressions", "flaky", "power", "tiers", "route", "judges"),
-    "Exchange": ("import:import_runs", "export", "push", "pull", "migrate", "validate"),
+    "Exchange": ("look", "import:import_runs", "export", "push", "pull", "migrate", "validate"),
     "Keep": ("sync", "summarize", "label", "label-next", "alias"),
 }
 """Commands in the order of the help page, with the function where Python has taken the name."""
@@ -127,3 +135,35 @@ def names_for(form: str, session: Session) -> ModelNames:
     from schemas.run.model_names import NO_NAMES
 
     return NO_NAMES if form == "json" else read_names(session)
+
+
+def bundle_for(form: str) -> AbstractContextManager[Callable[[], str] | None]:
+    """Return what fetches the library of the charts meanwhile; nothing where none are drawn."""
+    if form != "html":
+        return nullcontext()
+    from analyze.report.html.chart_bundle import bundle_meanwhile
+
+    return bundle_meanwhile()
+
+
+def text_of(report: RunReport, form: str, bundle: Callable[[], str] | None) -> str:
+    """Return a report as `html`, `md` or `json`.
+
+    Args:
+        report: with the names that people are shown.
+        form: one of these.
+        bundle: gives the library of the charts; None where none are drawn.
+    """
+    if bundle is not None:
+        from analyze.charts.drawing import config_of_report, specs_of
+        from analyze.report.html.page import render_html
+
+        charts = {"config": config_of_report(), "specs": specs_of(report)}
+        return render_html(report, charts, bundle)
+    if form == "md":
+        from analyze.report.markdown import report_markdown
+
+        return report_markdown(report)
+    from analyze.render.text import record_json
+
+    return record_json(report) + "\n"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,11 +13,8 @@ from analyze.importers import IMPORTERS
 
 if TYPE_CHECKING:
     from analyze.importers.base import Written
+    from analyze.importers.detect import Detected
     from schemas.base import Finding
-
-    Format = str
-else:
-    Format = Literal[IMPORTERS.names]
 
 MAX_SHOWN_FINDINGS = 20
 """Findings of one run that are printed; `--json` has all."""
@@ -26,15 +23,22 @@ UNFINISHED = "what is not whole was not imported, and the same command tries aga
 
 
 def import_runs(
-    format: Annotated[Format, typer.Argument(metavar="FORMAT", help=f"{IMPORTERS}.")],
-    path: Annotated[
-        Path,
+    format: Annotated[
+        str,
         typer.Argument(
-            metavar="PATH",
-            help="A report of sf-bench or swebench; a run folder or the folder of runs of "
-            "openclaw-bench; the outputs/ of pae.",
+            metavar="FORMAT|PATH",
+            show_default=False,
+            help=f"{IMPORTERS}. Left out: what is there is recognised.",
         ),
     ],
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PATH",
+            show_default=False,
+            help="What another tool wrote: a file, or a folder with any number of them.",
+        ),
+    ] = None,
     predictions: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Of swebench: what was evaluated; adds the patches."),
@@ -68,6 +72,8 @@ def import_runs(
     run. The same import again changes nothing. Nothing that the other tool did not write is
     guessed: cases without a hash are compared only where the axis `case` is allowed.
 
+    Exit code 1: some of several imports could not be made.
+
     Example: analyze import swebench report.json
     """
     from functools import partial
@@ -75,9 +81,8 @@ def import_runs(
     from analyze.importers import ImportRequest
     from analyze.query.ensure_synced import disk_errors
     from analyze.render.progress import Progress
-    from schemas.errors import ConfigError, Problem
+    from schemas.errors import BenchError, ConfigError, Problem, display_path, printable
 
-    importer = IMPORTERS[format]
     given = {
         "--predictions": predictions,
         "--logs": logs,
@@ -85,19 +90,65 @@ def import_runs(
         "--suite": suite,
         "--run-id": run_id,
     }
-    _refuse_others(format, importer.options, given)
+    found = _found(format, path)
+    for one in {one.format: one for one in found}.values():
+        _refuse_others(one.format, IMPORTERS[one.format].options, given)
+    if run_id is not None and len(found) > 1:
+        what = f"names one run, and there are {len(found):,} imports; name one of them"
+        raise ConfigError([Problem(None, what, "--run-id", allowed=display_path(found[0].path))])
     if runs.exists() and not runs.is_dir():
         raise ConfigError([Problem(runs, "is there and is no folder", key="--runs")])
+    written: list[Written] = []
+    refused: list[str] = []
     with disk_errors(runs, UNFINISHED), Progress() as progress:
         files = partial(progress, "looks at files")
-        request = ImportRequest(path, runs, run_id, suite, model, predictions, logs, files)
-        written = importer.run(request)
+        for one in found:
+            request = ImportRequest(one.path, runs, run_id, suite, model, predictions, logs, files)
+            try:
+                written += IMPORTERS[one.format].run(request)
+            except BenchError as exc:
+                if len(found) == 1:
+                    raise
+                refused.append(f"{display_path(one.path)} was left out: {exc}")
     if json:
         from json import dumps
 
         typer.echo(dumps([_object(one) for one in written], indent=2))
     else:
-        typer.echo("\n".join(line for one in written for line in _lines(one)))
+        lines = (line for one in written for line in _lines(one))
+        typer.echo("".join(f"{line}\n" for line in lines), nl=False)
+    for reason in refused:
+        typer.echo(printable(reason), err=True)
+    if refused:
+        raise typer.Exit(1)
+
+
+def _found(first: str, second: Path | None) -> Sequence[Detected]:
+    """Return what is to be imported, by its format or as recognised.
+
+    Args:
+        first: the format, or the path where there is no second.
+        second: the path behind a format.
+
+    Raises:
+        ConfigError: there is no such format, nothing there, or nothing that is known.
+    """
+    from analyze.importers.detect import Detected, detect, nothing_at
+    from schemas.errors import ConfigError, Problem, nearest
+
+    if second is not None:
+        if first not in IMPORTERS:
+            allowed, near = ", ".join(IMPORTERS.names), nearest(first, IMPORTERS.names)
+            problem = Problem(None, "no such format", "FORMAT", None, first, allowed, near)
+            raise ConfigError([problem])
+        return [Detected(second, first)]
+    path = Path(first)
+    if first in IMPORTERS and not path.exists():
+        message = f"{first} is a format: name the file or folder behind it"
+        raise typer.BadParameter(message)
+    if not (found := detect(path)):
+        raise nothing_at(path)
+    return found
 
 
 def _refuse_others(chosen: str, options: frozenset[str], given: Mapping[str, object]) -> None:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from analyze.cli_options import RUN_HELP, RUNS, EvaluationProfileOption, KnownOption, NoSyncOption
-from analyze.commands import known_in
+from analyze.commands import BUILDERS, PAINTERS, bundle_for, known_in, text_of
 from schemas.errors import ConfigError, Problem, counted, display_path
 
 if TYPE_CHECKING:
     from schemas.config.known_issues import KnownFile
-    from schemas.output.report import RunReport
 
 Form = Literal["html", "md", "json"]
-
-BUILDERS = ("analyze.report.build", "analyze.query.thresholds")
-"""What takes long to load, and is needed in any form."""
-
-PAINTERS = (*BUILDERS, "polars", "analyze.charts.drawing", "analyze.report.html.page")
 
 MAKE_ONE = "make a run with `collect demo` or `collect run`"
 
@@ -108,7 +100,7 @@ def report(
         named = str(runs.absolute())
     entries = known_in(known)
     modules = PAINTERS if wanted == "html" else BUILDERS
-    with _bundle_for(wanted) as bundle:
+    with bundle_for(wanted) as bundle:
         with (
             imported_meanwhile(*modules),
             open_session(
@@ -135,7 +127,7 @@ def report(
                 names=names,
             )
         found = with_names(found, names)
-        text = _text_of(found, wanted) if bundle is None else _page_of(found, bundle)
+        text = text_of(found, wanted, bundle)
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -197,36 +189,9 @@ def _site(
         raise typer.Exit(1)
 
 
-def _bundle_for(form: str) -> AbstractContextManager[Callable[[], str] | None]:
-    """Return what fetches the library of the charts meanwhile; nothing where none are drawn."""
-    if form != "html":
-        return nullcontext()
-    from analyze.report.html.chart_bundle import bundle_meanwhile
-
-    return bundle_meanwhile()
-
-
-def _page_of(found: RunReport, bundle: Callable[[], str]) -> str:
-    from analyze.charts.drawing import config_of_report, specs_of
-    from analyze.report.html.page import render_html
-
-    charts = {"config": config_of_report(), "specs": specs_of(found)}
-    return render_html(found, charts, bundle)
-
-
 def _no_folder(runs: Path) -> ConfigError:
     """Return what to do about a folder that is not there; it may be meant as a run."""
     what = f"there is no folder {display_path(runs)}"
     is_name = len(runs.parts) == 1 and RUNS.is_dir()
     then = f"if it is a run: analyze report --run {display_path(runs)}" if is_name else MAKE_ONE
     return ConfigError([Problem(None, f"{what}; {then}", "RUNS")])
-
-
-def _text_of(found: RunReport, form: str) -> str:
-    if form == "md":
-        from analyze.report.markdown import report_markdown
-
-        return report_markdown(found)
-    from analyze.render.text import record_json
-
-    return record_json(found) + "\n"

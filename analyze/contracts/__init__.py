@@ -46,6 +46,7 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "stg_recorded_results": ("raw_recorded_results",),
         "int_evaluations": ("evaluations", "raw_evaluations"),
         "int_checks": ("checks",),
+        "int_scores": ("scores",),
         "stg_thresholds": ("raw_thresholds",),
         "stg_failure_types": ("raw_failure_types", "failures"),
         "trials": ("raw_results",),

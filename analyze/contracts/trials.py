@@ -287,6 +287,15 @@ ChecksRow = view_row(
     is_current=(bool, "Belongs to the checks that decide the verdict now."),
 )
 
+ScoresRow = view_row(
+    "scores",
+    f"{TRIAL_ORDER}, score_name",
+    f"{TRIAL_KEY} score_name score",
+    TRIAL,
+    score_name=(str, "Of the scorer or metric, and of a part of it behind a `/`."),
+    score=(float | None, "As the other tool has it; null: it did not score the trial."),
+)
+
 EventsRow = view_row(
     "events",
     "run_id, record_no",

@@ -40,6 +40,9 @@ class Importer:
     """Of `analyze import`, that this format has; any other one is an error."""
     run: Callable[[ImportRequest], list[Written]]
     """Makes the run folders."""
+    detect: Callable[[Path], bool]
+    """Returns whether a file or folder is one import of this format, by a quick look at it; of what
+    cannot be read it is False, and nothing is raised."""
 
 
 IMPORTERS = Registry(

@@ -19,13 +19,14 @@ from pydantic import ValidationError
 
 from analyze.importers import Importer, ImportRequest
 from analyze.importers.base import Written, one_import, refuse_lost_rows, run_id_of
+from analyze.importers.detect import first_line_of
 from analyze.importers.openclaw_rows import lines_of_rows
 from analyze.importers.originals import files_below, hashes_of, is_file_within
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem, counted
 from schemas.io.files import sync_path
 from schemas.lake import read_whole
-from schemas.run.import_record import SOURCE_FOLDER, DocumentResult, is_imported
+from schemas.run.import_record import SOURCE_FOLDER, DocumentResult, is_document_line, is_imported
 from schemas.run.layout import IMPORT_FILE, LOG, is_run_id, refuse_name
 from schemas.run.result import LineError, content_of
 
@@ -319,4 +320,9 @@ def _run(asked: ImportRequest) -> list[Written]:
     return import_openclaw_bench(asked.path, asked.runs_dir, run_id=asked.run_id)
 
 
-IMPORTER = Importer(frozenset({"--run-id"}), _run)
+def _detect(path: Path) -> bool:
+    """Return whether a folder is a run of the bench."""
+    return path.is_dir() and is_document_line(first_line_of(path / LOG))
+
+
+IMPORTER = Importer(frozenset({"--run-id"}), _run, _detect)

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from analyze.exporters.run_trials import SKIPPED
 from analyze.importers import Importer, ImportRequest, base, defaults
+from analyze.importers.detect import mentions
 from analyze.report_v2.older import OldReport, find_report
 from schemas.base import Finding, error, pointer, warning
 from schemas.errors import ConfigError, NotMigratable, Problem, counted
@@ -316,4 +317,12 @@ def _run(asked: ImportRequest) -> list[base.Written]:
     return [import_sf_bench(asked.path, asked.runs_dir, **ids)]
 
 
-IMPORTER = Importer(frozenset({"--suite", "--run-id"}), _run)
+def _detect(path: Path) -> bool:
+    """Return whether a file, or a folder that the tool filled, is a report of SF-Bench."""
+    report = path / "report.json" if path.is_dir() else path
+    if report.suffix != ".json":
+        return False
+    return mentions(report, "schema_version", "instances", "summary")
+
+
+IMPORTER = Importer(frozenset({"--suite", "--run-id"}), _run, _detect)

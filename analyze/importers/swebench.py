@@ -17,6 +17,7 @@ from analyze.exporters.predictions import read_predictions
 from analyze.exporters.swebench import UNKNOWN, UNNAMED
 from analyze.importers import Importer, ImportRequest, base
 from analyze.importers.defaults import file_moment, result_of, slug_of, slugs_of, with_whole_text
+from analyze.importers.detect import mentions
 from analyze.importers.swebench_logs import InstanceLog, Logs
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem
@@ -286,4 +287,11 @@ def _run(asked: ImportRequest) -> list[base.Written]:
     ]
 
 
-IMPORTER = Importer(frozenset({"--predictions", "--logs", "--model", "--suite", "--run-id"}), _run)
+def _detect(path: Path) -> bool:
+    """Return whether a file is a report of the harness."""
+    return path.suffix == ".json" and mentions(path, "resolved_ids", "total_instances")
+
+
+OPTIONS = frozenset({"--predictions", "--logs", "--model", "--suite", "--run-id"})
+
+IMPORTER = Importer(OPTIONS, _run, _detect)

@@ -17,6 +17,7 @@ from schemas.config.project import Thresholds
 from schemas.failures import Cause
 from schemas.output.comparison import Comparison, Difference, ThresholdsUsed, Verdict
 from schemas.output.regressions import OpenShift, Regressions
+from schemas.output.report_headlines import ReportedHeadline
 from schemas.output.report_judged import JudgedParts
 from schemas.output.report_steps import StepParts
 from schemas.output.report_trials import Flip, Transcripts
@@ -301,6 +302,9 @@ class RunReport(Record):
         default=(),
         description="Shifts for the worse up to this run, in its models, that nobody has "
         "acknowledged and that have not recovered.",
+    )
+    headlines: tuple[ReportedHeadline, ...] = Field(
+        default=(), description="Of the tool that an imported run was made by; else empty."
     )
     summary: RunSummary
     thresholds: Thresholds = Field(

@@ -42,6 +42,19 @@ class UnfinishedTrial(Record):
     prompt_name: str | None = None
 
 
+class Headline(Record):
+    """A number that the other tool shows for a run, as its file has it."""
+
+    model_id: Slug
+    name: str = Field(description="Of the score, as in `scores` of the run's rows.")
+    metric: str = Field(description="What the tool computes of it, as `accuracy` or `mean`.")
+    value: float | None
+    stderr: float | None = None
+    is_computed: bool = Field(
+        default=False, description="By us as the tool would, since its file does not have it."
+    )
+
+
 class ImportRecord(Record):
     """One imported run."""
 
@@ -57,6 +70,7 @@ class ImportRecord(Record):
     started_at_ms: EpochMillis | None = Field(description="By the source's own times.")
     unfinished: tuple[UnfinishedTrial, ...] = ()
     scorable: bool = Field(default=True, description="Trials without a result could have one.")
+    headlines: tuple[Headline, ...] = ()
     leftover: dict[str, JsonValue] = Field(
         default_factory=dict, description="What else the source says, for writing it back."
     )

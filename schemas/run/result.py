@@ -61,6 +61,13 @@ class CheckResult(Record):
     )
 
 
+class Score(Record):
+    """A number that a trial was given, by name."""
+
+    name: str = Field(description="Of the scorer or metric, and of a part of it behind a `/`.")
+    value: float | None = Field(description="Null: it was not scored.")
+
+
 class Result(Record):
     """The outcome of one trial."""
 
@@ -143,6 +150,9 @@ class Result(Record):
     tool_ms: Millis | None = Field(
         default=None,
         description="Wall time of the tools that the model called, beside e2e_ms; null: none was.",
+    )
+    scores: tuple[Score, ...] = Field(
+        default=(), description="Numbers that another tool gave an imported trial, in its order."
     )
 
 

@@ -387,10 +387,11 @@ def test_a_chart_of_a_package_is_drawn(analyze, tmp_path):
 
 
 def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):
-    assert "|tally" in analyze("import", "--help").out
+    assert " or tally." in " ".join(analyze("import", "--help").out.split())
     done = analyze("import", "tall", "x")
     assert done.code == 2
-    assert ", 'tally'." in done.err
+    assert "no such format; found tall; allowed: " in done.err
+    assert "swebench, tally; did you mean `tally`?" in done.err
     done = analyze("import", "tally", "x", "--suite", "s")
     assert done.code == 2
     assert done.err == ("error: `--suite`: tally has no such option; allowed: sf-bench, swebench\n")

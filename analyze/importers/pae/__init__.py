@@ -290,4 +290,12 @@ def _run(asked: ImportRequest) -> list[Written]:
     return import_pae(asked.path, asked.runs_dir, asked.progress, asked.run_id)
 
 
-IMPORTER = Importer(frozenset({"--run-id"}), _run)
+def _detect(path: Path) -> bool:
+    """Return whether a folder holds runs of personal_agent_eval, or is one of their profiles."""
+    try:
+        return path.is_dir() and bool(profiles_at(path))
+    except (ConfigError, OSError):
+        return False
+
+
+IMPORTER = Importer(frozenset({"--run-id"}), _run, _detect)

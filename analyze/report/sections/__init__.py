@@ -129,6 +129,7 @@ SECTIONS = Registry(
     Section,
     {
         "answer": "analyze.report.sections.answer:ANSWER",
+        "headlines": "analyze.report.sections.headlines:HEADLINES",
         "leaderboard": "analyze.report.sections.leaderboard:LEADERBOARD",
         "comparison": "analyze.report.sections.comparison:COMPARISON",
         "matrix": "analyze.report.sections.failures:MATRIX",
@@ -142,7 +143,7 @@ SECTIONS = Registry(
         "checks": "analyze.report.sections.failures:CHECKS",
         "judged": "analyze.report.sections.judged:JUDGED",
         "steps": "analyze.report.sections.steps:STEPS",
-        "resources": "analyze.report.sections.resources:RESOURCES",
+        "resources": "analyze.report.sections.leaderboard:RESOURCES",
         "transcripts": "analyze.report.sections.transcripts:TRANSCRIPTS",
         "provenance": "analyze.report.sections.provenance:PROVENANCE",
         "glossary": "analyze.report.sections.glossary:GLOSSARY",

@@ -116,14 +116,14 @@ def run_row(config: RunConfig, run_dir: Path) -> RunRow:
 
 
 def _nullable(schema: pa.Schema, *names: str) -> pa.Schema:
-    """Return the columns, those named nullable: folders of an earlier tool do not have them."""
+    """Return the columns, those named nullable: an earlier tool, or file, does not have them."""
     return pa.schema(
         [field.with_nullable(field.nullable or field.name in names) for field in schema]
     )
 
 
 TABLES: Mapping[str, pa.Schema] = {
-    "results": arrow_schema(Result, LakeColumns, drop=OUTPUT_FIELDS),
+    "results": _nullable(arrow_schema(Result, LakeColumns, drop=OUTPUT_FIELDS), "scores"),
     "outputs": arrow_schema(Result, LakeColumns, only=(*TRIAL_KEY, *OUTPUT_FIELDS, "record_no")),
     "events": _nullable(
         arrow_schema(Event, LakeColumns, drop=("output_hash", "supersedes")), "at_ms"

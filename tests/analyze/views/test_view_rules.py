@@ -136,7 +136,7 @@ def test_the_portable_form_differs_in_quantiles_maps_and_lists_taken_apart_only(
             )
             assert left == right
 
-    assert differs.keys() == {"model_summary", "models", "int_checks"}
+    assert differs.keys() == {"model_summary", "models", "int_checks", "int_scores"}
 
 
 @pytest.mark.parametrize("view", MARTS)

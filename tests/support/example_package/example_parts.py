@@ -68,5 +68,10 @@ def of_report(report, _style):
     return [ExportText("", "report.tally", text_of(verdicts))]
 
 
-IMPORTER = Importer(frozenset({"--run-id"}), read)
+def is_tally(path):
+    """Return whether a file is a tally."""
+    return path.suffix == ".tally"
+
+
+IMPORTER = Importer(frozenset({"--run-id"}), read, is_tally)
 EXPORTER = Exporter((".tally",), of_run, of_report)

@@ -1,0 +1,149 @@
+"""`analyze look`: another tool's results answered where they lie, with no configuration."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from analyze.cli_options import RUNS
+from analyze.commands import BUILDERS, PAINTERS, bundle_for, text_of
+from schemas.errors import counted, display_path
+
+if TYPE_CHECKING:
+    from analyze.look.imported import Look
+    from analyze.render.progress import Progress
+    from schemas.output.report import RunReport
+
+Form = Literal["html", "md", "json"]
+
+TRANSCRIPT_BYTES = 2150 * 1024
+"""Of the page."""
+
+MAX_FINDINGS = 5
+"""Of each import, that are printed."""
+
+
+def look(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A file or folder that another tool wrote.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Default: a page in the folder for temporary files; md and json go to standard "
+            "output.",
+        ),
+    ] = None,
+    form: Annotated[
+        Form | None, typer.Option("--format", help="Default: by the name of FILE, else html.")
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="One of several that are there. Default: the newest."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace FILE although it is no report of ours.")
+    ] = False,
+) -> None:
+    """Report another tool's results where they lie.
+
+    What is there is recognised; the report has the tool's own numbers, and what these do not say.
+    Nothing is kept of it and nothing is written beside the data: `analyze import PATH` keeps it.
+
+    Example: analyze look logs/
+    """
+    from functools import partial
+
+    from analyze.cli_startup import imported_meanwhile
+    from analyze.look.imported import looked_at
+    from analyze.query.ensure_synced import disk_errors
+    from analyze.render.progress import Progress
+    from analyze.report.file import form_of, require_free, write_page
+
+    wanted = form_of(form, output)
+    if output is not None:
+        require_free(output, wanted, force=force)
+    modules = PAINTERS if wanted == "html" else BUILDERS
+    with bundle_for(wanted) as bundle, Progress() as progress:
+        with (
+            imported_meanwhile(*modules),
+            disk_errors(path, "nothing was kept"),
+            looked_at(path, partial(progress, "looks at files")) as found,
+        ):
+            shown = _report_of(found, run, wanted, progress)
+            _tell(found, shown.run.run_id, path)
+        text = text_of(shown, wanted, bundle)
+    if output is None and wanted == "html":
+        output = _new_page()
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        typer.echo(write_page(output, text))
+
+
+def _report_of(found: Look, run: str | None, form: str, progress: Progress) -> RunReport:
+    """Return the report of one of the runs that were found, with names for people."""
+    from analyze.query.run_ref import read_names, resolve_run
+    from analyze.query.session import open_session
+    from analyze.query.thresholds import limits_in_force
+    from analyze.report.build import build_report
+    from schemas.run.model_names import NO_NAMES, with_names
+
+    with open_session(found.runs_dir, progress=lambda _: None) as session:
+        run_id = resolve_run(session, run or "latest")
+        names = NO_NAMES if form == "json" else read_names(session)
+        report = build_report(
+            session,
+            run_id,
+            baseline=None,
+            limits=limits_in_force(Path.cwd()),
+            transcript_bytes=0 if form == "md" else TRANSCRIPT_BYTES,
+            progress=progress,
+            names=names,
+        )
+    return _as_kept(with_names(report, names), found.runs_dir)
+
+
+def _as_kept(report: RunReport, runs_dir: Path) -> RunReport:
+    """Return a report whose commands go by where `analyze import` keeps its run."""
+    from schemas.errors import runs_flag
+    from schemas.output.report import RunReport
+
+    text = report.model_dump_json()
+    text = text.replace(f" {shlex.join(runs_flag(runs_dir))}", "")
+    return RunReport.model_validate_json(text.replace(str(runs_dir), str(RUNS)))
+
+
+def _tell(found: Look, chosen: str, path: Path) -> None:
+    """Say on standard error what was found, what of it is shown, and how to keep it."""
+    from analyze.render.text import line_of
+
+    for one, written in found.written:
+        what = f"{written.run_dir.name}: {counted(written.n_trials, 'result')} of {one.format}"
+        typer.echo(line_of(f"{what}, {display_path(one.path)}"), err=True)
+        for finding in written.findings[:MAX_FINDINGS]:
+            typer.echo(line_of(f"  {finding.severity}: {finding.message}"), err=True)
+        if (more := len(written.findings) - MAX_FINDINGS) > 0:
+            typer.echo(f"  and {more:,} more; `analyze import` lists them", err=True)
+    for one, reason in found.refused:
+        typer.echo(line_of(f"{display_path(one.path)} was left out: {reason}"), err=True)
+    if len(found.run_ids) > 1:
+        others = f"{len(found.run_ids):,} runs; this is {chosen}, --run names another one"
+        typer.echo(line_of(others), err=True)
+    typer.echo(f"keep it: {shlex.join(['analyze', 'import', display_path(path)])}", err=True)
+
+
+def _new_page() -> Path:
+    """Return where a page goes that nobody named a place for."""
+    import tempfile
+
+    from analyze.look.imported import PREFIX
+    from analyze.report.file import NAME
+
+    return Path(tempfile.mkdtemp(prefix=PREFIX)) / NAME

@@ -1,0 +1,237 @@
+"""What another tool says of an imported run, beside what its rows say, and how sure that is.
+
+A tool's headline is one number. What it does not say: of how many trials it is, how far it would
+lie elsewhere with other cases, and how large a difference two such runs could show at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import stdev
+
+from analyze.render.numbers import percent, whole
+from analyze.report.markdown_text import plain
+from analyze.report.sections import ReportContext, Section
+from analyze.report.table import MODEL, Cell, Column, Table, number
+from analyze.stats.intervals import wilson_shrunk
+from analyze.stats.paired_means import t_quantile
+from schemas.errors import counted
+from schemas.output.report import RunReport
+from schemas.output.report_headlines import ReportedHeadline
+from schemas.run.import_record import Headline, load_import_record
+from schemas.run.layout import IMPORT_FILE
+
+MEANS = frozenset({"accuracy", "mean"})
+"""Metrics that are the mean over cases, of each the mean over its repetitions."""
+
+MAX_ROWS = 100
+"""Of the table; JSON has all."""
+
+Z_POWER = 0.8416212335729143
+"""Of a power of 80 %."""
+
+Name = tuple[str, str]
+"""model_id and name of the score."""
+
+
+class _Scores:
+    """One score with one model.
+
+    Args:
+        rows: case, cluster and score of each trial; a score is None where there is none.
+    """
+
+    def __init__(self, rows: Iterable[tuple[str, str | None, float | None]]) -> None:
+        cases: defaultdict[str, list[float]] = defaultdict(list)
+        units: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self.n_trials = 0
+        for case_id, cluster, score in rows:
+            self.n_trials += 1
+            if score is None or not math.isfinite(score):
+                continue
+            if case_id not in cases:
+                unit = ("case", case_id) if cluster is None else ("cluster", cluster)
+                units[unit].append(case_id)
+            cases[case_id].append(score)
+        self.n_scored = sum(map(len, cases.values()))
+        self.n_cases = len(cases)
+        self._cases = cases
+        self._units = list(units.values())
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean over cases of the mean over repetitions."""
+        if not self._cases:
+            return None
+        means = [math.fsum(scores) / len(scores) for scores in self._cases.values()]
+        return math.fsum(means) / len(means)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Return the 95 % interval of the mean over clusters of cases.
+
+        Of verdicts that of a rate, which has a width where all pass; else mean ± t(0.975, n - 1) ·
+        s / √n (S27).
+        """
+        if len(self._units) < 2:
+            return None
+        if self._are_verdicts:
+            sums = [[score for case in unit for score in self._cases[case]] for unit in self._units]
+            found = wilson_shrunk([sum(one) for one in sums], [len(one) for one in sums])
+            return None if found is None else (found.low, found.high)
+        means, error = self._unit_means, self._error
+        mean = math.fsum(means) / len(means)
+        half = t_quantile(0.975, len(means) - 1) * error
+        return mean - half, mean + half
+
+    @property
+    def smallest_difference(self) -> float | None:
+        """Return the difference between two such runs that is shown in four cases of five.
+
+        (t(0.975, 2n - 2) + z(0.8)) · √2 · s / √n, of runs within one night over other cases of the
+        same kind (S27; Miller 2024); None where all units are alike, which tells nothing of others.
+        """
+        if len(self._units) < 2 or not (error := self._error):
+            return None
+        quantile = t_quantile(0.975, 2 * len(self._units) - 2)
+        return (quantile + Z_POWER) * math.sqrt(2) * error
+
+    @property
+    def _are_verdicts(self) -> bool:
+        return all(score in {0.0, 1.0} for scores in self._cases.values() for score in scores)
+
+    @property
+    def _unit_means(self) -> list[float]:
+        found = []
+        for unit in self._units:
+            means = [math.fsum(self._cases[case]) / len(self._cases[case]) for case in unit]
+            found.append(math.fsum(means) / len(means))
+        return found
+
+    @property
+    def _error(self) -> float:
+        means = self._unit_means
+        return stdev(means) / math.sqrt(len(means))
+
+
+NOTHING = _Scores(())
+
+
+def headlines_of(context: ReportContext) -> tuple[ReportedHeadline, ...]:
+    """Return the headlines of the tool that made a run; none where that is not known here.
+
+    Raises:
+        SchemaError: the record of the import cannot be read.
+        ViewError: the lake cannot be read.
+    """
+    if context.folder is None or not (context.folder / IMPORT_FILE).is_file():
+        return ()
+    said = load_import_record(context.folder).headlines
+    if not said:
+        return ()
+    rows = context.session.rows(
+        "select s.model_id, s.score_name, s.case_id, c.cluster, s.score from scores as s "
+        "left join int_case_clusters as c on s.suite_id = c.suite_id and s.case_id = c.case_id "
+        "where s.run_id = ? order by s.record_no",
+        [context.run_id],
+    )
+    of_name: defaultdict[Name, list[tuple[str, str | None, float | None]]] = defaultdict(list)
+    for model_id, name, *row in rows:
+        case_id, cluster, score = row
+        of_name[model_id, name].append((case_id, cluster, score))
+    scores = {name: _Scores(rows) for name, rows in of_name.items()}
+    return tuple(_headline(one, scores) for one in said)
+
+
+def _headline(said: Headline, scores: Mapping[Name, _Scores]) -> ReportedHeadline:
+    found = scores.get((said.model_id, said.name), NOTHING)
+    is_mean = said.metric in MEANS
+    return ReportedHeadline(
+        model_id=said.model_id,
+        name=said.name,
+        metric=said.metric,
+        value=said.value,
+        stderr=said.stderr,
+        own_value=found.mean if is_mean else None,
+        ci95=found.interval if is_mean else None,
+        n_cases=found.n_cases,
+        n_scored=found.n_scored,
+        n_trials=found.n_trials,
+        smallest_difference=found.smallest_difference if is_mean else None,
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _range(limits: tuple[float, float] | None) -> str:
+    return "" if limits is None else f"{limits[0]:.3g} to {limits[1]:.3g}"
+
+
+def headlines(report: RunReport) -> Table | None:
+    """Return what the tool says beside what the rows say; None for a run of ours."""
+    if not report.headlines:
+        return None
+    columns = (
+        MODEL,
+        Column("score", "name"),
+        Column("metric", "metric"),
+        Column("as the tool says", "value", is_number=True),
+        Column("± its error", "stderr", is_number=True),
+        Column("of its rows", "own_value", is_number=True),
+        Column("95 %", "ci95"),
+        Column("cases", "n_cases", is_number=True),
+        Column("scored %", "n_scored", is_number=True),
+        Column("smallest visible difference", "smallest_difference", is_number=True),
+    )
+    rows = [_row(one) for one in report.headlines[:MAX_ROWS]]
+    n_more = len(report.headlines) - MAX_ROWS
+    more = f"{counted(n_more, 'more row')}." if n_more > 0 else ""
+    return Table("headlines", "What the tool says", columns, rows, more)
+
+
+def _row(one: ReportedHeadline) -> list[Cell]:
+    scored = f"{whole(one.n_scored)} of {counted(one.n_trials, 'trial')}"
+    share = one.n_scored / one.n_trials if one.n_trials else None
+    return [
+        Cell(one.model_id),
+        Cell(one.name),
+        Cell(one.metric),
+        number(_number(one.value), one.value, look="lead"),
+        number(_number(one.stderr), one.stderr),
+        number(_number(one.own_value), one.own_value),
+        Cell(_range(one.ci95), look="n range"),
+        number(whole(one.n_cases), one.n_cases),
+        number(percent(share), share, note=scored),
+        number(_number(one.smallest_difference), one.smallest_difference),
+    ]
+
+
+def _lines(report: RunReport) -> Iterator[Sequence[str]]:
+    if report.headlines:
+        lines = [f"- {plain(sentence_of(one))}" for one in report.headlines[:MAX_ROWS]]
+        yield ["## What the tool says", *lines]
+
+
+def sentence_of(one: ReportedHeadline) -> str:
+    """Return a headline with what it hides, in a sentence."""
+    said = _number(one.value) or "nothing"
+    error = "" if one.stderr is None else f" ± {_number(one.stderr)}"
+    parts = [f"{one.name} {one.metric} of {one.model_id}: {said}{error}"]
+    if one.own_value is not None:
+        is_same = one.value is not None and math.isclose(one.own_value, one.value, rel_tol=1e-12)
+        own = "the same" if is_same else _number(one.own_value)
+        parts.append(f"of its rows {own}")
+    if one.ci95 is not None:
+        parts.append(f"{_range(one.ci95)} with other cases like these")
+    if one.n_trials:
+        parts.append(f"scored {whole(one.n_scored)} of {counted(one.n_trials, 'trial')}")
+    if one.smallest_difference is not None:
+        parts.append(f"two such runs show differences from {one.smallest_difference:.2g} on")
+    return "; ".join(parts)
+
+
+HEADLINES = Section("As the tool says", show=headlines, read=headlines_of, markdown=_lines)

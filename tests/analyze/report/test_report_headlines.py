@@ -1,0 +1,116 @@
+"""What another tool says of a run stands beside what its rows say, with what it does not say."""
+
+import math
+import random
+import statistics
+
+import pytest
+
+from analyze.importers.base import new_record, write_run
+from analyze.importers.defaults import result_of
+from analyze.query.session import open_session
+from analyze.query.thresholds import limits_in_force
+from analyze.report.build import build_report
+from analyze.report.markdown import report_markdown
+from schemas.run.import_record import Headline
+from schemas.run.result import Score
+
+
+def report_of(tmp_path, scores, said):
+    """Return the report of an imported run.
+
+    Args:
+        tmp_path: for the run.
+        scores: of each trial by case and repetition; None: not scored.
+        said: headlines of the tool: name, metric, value, error.
+    """
+    source = tmp_path / "log.json"
+    source.write_text("{}")
+    known = {"run_id": "r", "suite_id": "s"}
+    record = new_record(
+        sources={source.name: source}, source_format="tool", source_name=source.name,
+        suite_title="S", started_at_ms=1, **known,
+        headlines=tuple(
+            Headline(model_id="m", name=name, metric=metric, value=value, stderr=error)
+            for name, metric, value, error in said
+        ),
+    )  # fmt: skip
+    results = [
+        result_of(
+            **known, model_id="m", model="m", provider="tool", case_id=case, prompt_id=case,
+            repetition=repetition, started_at_ms=1, ended_at_ms=2,
+            scores=(Score(name="f1", value=value),),
+        )
+        for (case, repetition), value in scores.items()
+    ]  # fmt: skip
+    runs = tmp_path / "runs"
+    write_run(runs, record, results, {source.name: source})
+    with open_session(runs) as session:
+        limits = limits_in_force(tmp_path)
+        return build_report(session, "r", baseline=None, limits=limits)
+
+
+def test_a_mean_is_over_cases_and_what_has_no_score_is_counted(tmp_path):
+    scores = {("a", 1): 1.0, ("a", 2): 0.5, ("b", 1): 0.25, ("c", 1): None}
+
+    report = report_of(tmp_path, scores, [("f1", "mean", 0.5, 0.25), ("f1", "max", 1.0, None)])
+
+    mean, other = report.headlines
+    assert (mean.value, mean.stderr, mean.own_value) == (0.5, 0.25, 0.5)
+    assert (mean.n_cases, mean.n_scored, mean.n_trials) == (2, 3, 4)
+    half = 12.706204736 * statistics.stdev([0.75, 0.25]) / math.sqrt(2)
+    assert mean.ci95 == pytest.approx((0.5 - half, 0.5 + half))
+    assert (other.value, other.own_value, other.ci95) == (1.0, None, None)
+    assert "the same" in report_markdown(report)
+    assert "scored 3 of 4 trials" in report_markdown(report)
+
+
+def test_what_the_rows_do_not_say_is_shown_beside_it(tmp_path):
+    scores = {(f"c{n}", 1): n % 2 for n in range(20)}
+
+    report = report_of(tmp_path, scores, [("f1", "accuracy", 0.6, None), ("gone", "mean", 1, None)])
+
+    found, gone = report.headlines
+    assert (found.own_value, gone.own_value, gone.n_trials) == (0.5, None, 0)
+    assert "of its rows 0.5" in report_markdown(report)
+
+
+def test_where_all_pass_the_interval_has_a_width_and_no_difference_is_promised(tmp_path):
+    report = report_of(tmp_path, {(f"c{n}", 1): 1.0 for n in range(10)}, [("f1", "mean", 1, 0)])
+
+    (found,) = report.headlines
+    assert found.ci95[0] < 0.9
+    assert found.ci95[1] == 1.0
+    assert found.smallest_difference is None
+
+
+def test_the_interval_covers_and_the_difference_is_shown_as_often_as_is_said(tmp_path):
+    chance = random.Random(5)
+    report = report_of(
+        tmp_path,
+        {(f"c{n}", 1): chance.betavariate(2, 3) for n in range(50)},
+        [("f1", "mean", 0.4, None)],
+    )
+    (found,) = report.headlines
+
+    def run(shift):
+        drawn = [chance.betavariate(2, 3) + shift for _ in range(50)]
+        return statistics.fmean(drawn), statistics.variance(drawn) / 50
+
+    covered = shown = 0
+    error = statistics.stdev(chance.betavariate(2, 3) for _ in range(5000)) / math.sqrt(50)
+    assert found.ci95[1] - found.ci95[0] == pytest.approx(2 * 2.01 * error, rel=0.3)
+    for _ in range(2000):
+        (one, of_one), (other, of_other) = run(0), run(2.8 * math.sqrt(2) * error)
+        covered += abs(one - 0.4) < 2.01 * math.sqrt(of_one)
+        shown += other - one > 1.984 * math.sqrt(of_one + of_other)
+    assert 0.93 < covered / 2000 < 0.97
+    assert 0.77 < shown / 2000 < 0.83
+    assert found.smallest_difference == pytest.approx(2.8 * math.sqrt(2) * error, rel=0.3)
+
+
+def test_a_run_without_headlines_has_no_such_section(tmp_path):
+    report = report_of(tmp_path, {("a", 1): 1.0}, [])
+
+    assert report.headlines == ()
+    assert "What the tool says" not in report_markdown(report)
