@@ -83,14 +83,12 @@ TRACE_FORMATS = Registry(
     TraceFormat,
     {
         "openclaw": TraceFormat("collect.runners.openclaw.log:read"),
-        "claude": TraceFormat("collect.runners.agents.formats.claude:read"),
-        "codex": TraceFormat(
-            "collect.runners.agents.formats.codex:read", is_nameless_on_stdout=True
-        ),
-        "opencode": TraceFormat("collect.runners.agents.formats.opencode:read"),
-        "mini-swe-agent": TraceFormat("collect.runners.agents.formats.mini_swe_agent:read"),
-        "atif": TraceFormat("collect.runners.agents.formats.atif:read"),
-        "plain": TraceFormat("collect.runners.agents.formats.plain:read"),
+        "claude": TraceFormat("schemas.formats.agent_logs.claude:read"),
+        "codex": TraceFormat("schemas.formats.agent_logs.codex:read", is_nameless_on_stdout=True),
+        "opencode": TraceFormat("schemas.formats.agent_logs.opencode:read"),
+        "mini-swe-agent": TraceFormat("schemas.formats.agent_logs.mini_swe_agent:read"),
+        "atif": TraceFormat("schemas.formats.agent_logs.atif:read"),
+        "plain": TraceFormat("schemas.formats.agent_logs.plain:read"),
     },
 )
 """By name, as `logs.format` of an agent has it."""

@@ -11,6 +11,7 @@ from analyze.charts import CHARTS
 from analyze.exporters import EXPORTERS
 from analyze.importers import IMPORTERS
 from analyze.report.sections import SECTIONS
+from collect.config.runners import TRACE_FORMATS
 from collect.dispatch.executors import EXECUTORS
 from tests.support.paths import ROOT
 
@@ -104,7 +105,9 @@ def test_no_module_is_left_alone():
         target.partition(":")[0]
         for registry in (CHARTS, EXPORTERS, IMPORTERS, SECTIONS)
         for target in registry.own.values()
-    } | {target.partition(":")[0] for target in EXECUTORS.values()}
+    }
+    in_registries |= {target.partition(":")[0] for target in EXECUTORS.values()}
+    in_registries |= {one.reads.partition(":")[0] for one in TRACE_FORMATS.own.values()}
     alone = {
         module
         for module, users in importers().items()

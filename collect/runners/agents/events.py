@@ -17,11 +17,11 @@ import orjson
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel
-from collect.runners.agents.log import MAIN, AgentLog, Entry, LoggedCall, Trajectory
 from collect.runners.agents.wire import WireCall
 from collect.runners.trace import Trace
 from collect.runners.turns import note_reply, turn_facts
 from schemas.base import MAX_QUANTITY
+from schemas.formats.agent_logs.log import MAIN, AgentLog, Entry, LoggedCall, Trajectory
 
 Note = Callable[[], None]
 Sign = tuple[str, str | tuple[str, ...]]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from collect.runners.agents.log import json_object
 from collect.sandbox.base import Command
 from collect.workspace import TMP
 from collect.workspace.files import Tree, Unreadable
+from schemas.formats.agent_logs.log import json_object
 
 DOOR = "/run/benchlake"
 """Where the folder of the socket is bound, read-only: no command of the agent removes it."""

@@ -35,7 +35,6 @@ from collect.runners.agents.attempt import Attempt, TurnResult, ms_since
 from collect.runners.agents.events import note_log
 from collect.runners.agents.inside import PORT, SOCKET
 from collect.runners.agents.kept import Ran, keep_agent_files
-from collect.runners.agents.log import AgentLog
 from collect.runners.agents.place import AgentPlace
 from collect.runners.agents.template import give_to
 from collect.runners.agents.wire import AgentWire
@@ -50,6 +49,7 @@ from collect.runners.trace import Trace, TraceObject
 from collect.runners.turns import workspace_of
 from collect.sandbox.base import Command, Folders, SandboxError
 from collect.workspace.record import free_folder
+from schemas.formats.agent_logs.log import AgentLog
 from schemas.run.config import PlannedTrial
 from schemas.run.trace import now_ms
 

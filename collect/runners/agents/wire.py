@@ -19,7 +19,7 @@ from collect.limits import Slot
 from collect.providers.base import Prepared, Reply, Request
 from collect.providers.http import OverHttp
 from collect.providers.http_reply import read_answer
-from collect.runners.agents.log import json_object
+from schemas.formats.agent_logs.log import json_object
 from schemas.run.trace import now_ms
 
 FIRST_EVENT = re.compile(rb"^data: ?(\{.*)$", re.MULTILINE)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from collect.providers.base import Usage
-from collect.runners.agents.log import json_object
 from collect.sandbox.base import Folders
 from collect.workspace import HOME, TMP, WORKSPACE
 from collect.workspace.files import Tree, Unreadable
 from schemas.base import MAX_QUANTITY
 from schemas.config.command_agent import AnswerSource, DeclaredUsage
+from schemas.formats.agent_logs.log import json_object
 from schemas.run.workspace import spelled
 
 MAX_ANSWER_BYTES = 8_000_000

@@ -12,7 +12,6 @@ from collect.config import LoadedCase
 from collect.config.runners import TRACE_FORMATS
 from collect.runners.agents.attempt import Attempt, TurnResult
 from collect.runners.agents.inside import Printed, read_printed
-from collect.runners.agents.log import AgentLog
 from collect.runners.agents.runner import AgentRunner, Evidence
 from collect.runners.agents.turns import plain_turns, word_problem
 from collect.runners.command.install import PROGRAM_INSIDE
@@ -21,6 +20,7 @@ from collect.sandbox.base import Command
 from collect.workspace import HOME, WORKSPACE
 from collect.workspace.files import Unreadable
 from schemas.config.command_agent import STDOUT, CommandAgent
+from schemas.formats.agent_logs.log import AgentLog
 
 PROMPTS = "/run/prompts"
 """Where the folder of the prompts is bound, read-only: a link of the agent's leads nowhere."""

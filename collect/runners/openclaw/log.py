@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from collect.runners.agents.formats.lines import counts_of, epoch, fields, members, moment
-from collect.runners.agents.log import (
+from collect.runners.openclaw.session import Line, Session, Sessions, read_lines
+from schemas.formats.agent_logs.lines import counts_of, epoch, fields, members, moment
+from schemas.formats.agent_logs.log import (
     MAIN,
     AgentLog,
     Entry,
@@ -17,7 +18,6 @@ from collect.runners.agents.log import (
     milliseconds,
     string,
 )
-from collect.runners.openclaw.session import Line, Session, Sessions, read_lines
 
 COPIED_MS = 1_000
 """A message so much older than its session was taken over from another one."""

@@ -19,9 +19,9 @@ from typing import Any, Literal
 import orjson
 import zstandard
 
-from collect.runners.agents.formats.lines import numbered_objects
-from collect.runners.agents.log import json_object
 from collect.workspace.files import Tree, Unreadable
+from schemas.formats.agent_logs.lines import numbered_objects
+from schemas.formats.agent_logs.log import json_object
 
 MAX_SESSION_BYTES = 64_000_000
 """Of all sessions of a trial together, and of the index of them."""

@@ -9,9 +9,9 @@ import pytest
 
 from collect.config.runners import TRACE_FORMATS
 from collect.runners.agents.events import note_log
-from collect.runners.agents.log import AgentLog
 from collect.runners.atif import trajectory_of
 from collect.runners.trace import Trace
+from schemas.formats.agent_logs.log import AgentLog
 from tests.support.hostile_traces import STRANGE
 
 SAMPLES = Path(__file__).parent / "openclaw" / "samples"

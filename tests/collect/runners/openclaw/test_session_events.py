@@ -11,11 +11,11 @@ from pydantic import TypeAdapter
 
 from collect.providers.base import Reply, ToolCall, Usage
 from collect.runners.agents.events import note_log
-from collect.runners.agents.log import json_object
 from collect.runners.agents.wire import WireCall
 from collect.runners.openclaw.log import log_of
 from collect.runners.openclaw.session import Session, Sessions
 from collect.runners.trace import Trace
+from schemas.formats.agent_logs.log import json_object
 from schemas.lake.rows.trace_steps import steps_of
 from schemas.run.trace import TraceEvent
 from tests.support.hostile_traces import STRANGE

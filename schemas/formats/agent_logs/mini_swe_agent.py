@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from collect.runners.agents.formats.lines import (
+from schemas.formats.agent_logs.lines import (
     Line,
     arguments_of,
     counts_of,
@@ -19,7 +19,7 @@ from collect.runners.agents.formats.lines import (
     text_of,
     usd,
 )
-from collect.runners.agents.log import (
+from schemas.formats.agent_logs.log import (
     MAIN,
     AgentLog,
     Entry,

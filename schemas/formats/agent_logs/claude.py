@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from collect.runners.agents.formats.lines import (
+from schemas.formats.agent_logs.lines import (
     Line,
     counts_of,
     fields,
@@ -25,7 +25,7 @@ from collect.runners.agents.formats.lines import (
     objects,
     text_of,
 )
-from collect.runners.agents.log import (
+from schemas.formats.agent_logs.log import (
     MAIN,
     AgentLog,
     Entry,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from collect.runners.agents.log import MAIN, AgentLog, Entry, Trajectory
+from schemas.formats.agent_logs.log import MAIN, AgentLog, Entry, Trajectory
 
 
 def read(files: Mapping[str, bytes]) -> AgentLog:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from collect.runners.agents.log import Entry, Trajectory, count, json_object, string
+from schemas.formats.agent_logs.log import Entry, Trajectory, count, json_object, string
 
 LATEST_MS = 2**53
 """Above it a moment is none that a trace can hold."""

@@ -54,7 +54,7 @@ class Entry:
     """Why it did not."""
     served_model: str | None = None
     usage: Mapping[str, int] | None = None
-    """Of this answer alone, by the names of `turns.COUNTED`, cached ones inside the input and
+    """Of this answer alone, by the names of `collect.runners.turns.COUNTED`, cached ones inside the input and
     reasoning inside the output; None: it does not say."""
     cost_usd: float | None = None
     call_id: str = ""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from collect.runners.agents.formats.lines import Line, epoch, fields, in_paths, objects, usd
-from collect.runners.agents.log import (
+from schemas.formats.agent_logs.lines import Line, epoch, fields, in_paths, objects, usd
+from schemas.formats.agent_logs.log import (
     MAIN,
     AgentLog,
     Entry,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from collect.runners.agents.formats.lines import (
+from schemas.formats.agent_logs.lines import (
     Line,
     arguments_of,
     counts_of,
@@ -21,7 +21,7 @@ from collect.runners.agents.formats.lines import (
     moment,
     text_of,
 )
-from collect.runners.agents.log import (
+from schemas.formats.agent_logs.log import (
     Entry,
     LoggedCall,
     count,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from collect.runners.agents.formats.codex_rollout import OF_USAGE, Rollout
-from collect.runners.agents.formats.lines import Line, counts_of, fields, objects, text_of
-from collect.runners.agents.log import (
+from schemas.formats.agent_logs.codex_rollout import OF_USAGE, Rollout
+from schemas.formats.agent_logs.lines import Line, counts_of, fields, objects, text_of
+from schemas.formats.agent_logs.log import (
     MAIN,
     AgentLog,
     Entry,

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from collect.runners.agents.formats.lines import counts_of, fields, members, moment, usd
-from collect.runners.agents.log import (
+from schemas.formats.agent_logs.lines import counts_of, fields, members, moment, usd
+from schemas.formats.agent_logs.log import (
     MAIN,
     AgentLog,
     Entry,
