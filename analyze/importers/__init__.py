@@ -50,6 +50,9 @@ IMPORTERS = Registry(
     Importer,
     {
         "sf-bench": "analyze.importers.sf_bench:IMPORTER",
+        "claude-code": "analyze.importers.agents.claude_code:IMPORTER",
+        "codex": "analyze.importers.agents.codex:IMPORTER",
+        "mini-swe-agent": "analyze.importers.agents.mini_swe_agent:IMPORTER",
         "openclaw-bench": "analyze.importers.openclaw_bench:IMPORTER",
         "pae": "analyze.importers.pae:IMPORTER",
         "swebench": "analyze.importers.swebench:IMPORTER",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import JsonValue
 
 from collect.providers.base import Outcome
@@ -34,6 +36,12 @@ class Trace:
             "event_type": event_type,
         }
         self.events.append(stamp | self._marks | fields)
+
+    def add(self, events: Iterable[TraceObject]) -> None:
+        """Note events that have no place and no time yet."""
+        for event in events:
+            kind = str(event["event_type"])
+            self._note(kind, **{name: one for name, one in event.items() if name != "event_type"})
 
     def message(self, role: Role, content: str, name: str | None = None) -> None:
         """Note a message that was sent or received."""

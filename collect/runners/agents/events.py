@@ -7,13 +7,10 @@ entry (a summary, a title, a retry) is an event of its own.
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 
-import orjson
 from pydantic import JsonValue
 
 from collect.config import ResolvedModel
@@ -21,7 +18,8 @@ from collect.runners.agents.wire import WireCall
 from collect.runners.trace import Trace
 from collect.runners.turns import note_reply, turn_facts
 from schemas.base import MAX_QUANTITY
-from schemas.formats.agent_logs.log import MAIN, AgentLog, Entry, LoggedCall, Trajectory
+from schemas.formats.agent_logs.events import events_of, in_order, marks_of, said
+from schemas.formats.agent_logs.log import AgentLog, Entry, LoggedCall, Trajectory
 
 Note = Callable[[], None]
 Sign = tuple[str, str | tuple[str, ...]]
@@ -46,22 +44,14 @@ def note_log(
         The wall time of tools in ms; None: none was called.
     """
     notes = _Notes(trace, dict(enumerate(calls)), model)
-    streams = [list(_in_order(notes.of_trajectory(one))) for one in log.trajectories]
-    streams.append(list(_in_order(notes.rest())))
-    for _, write in heapq.merge(*streams, key=itemgetter(0)):
+    streams = [list(notes.of_trajectory(one)) for one in log.trajectories]
+    streams.append(list(notes.rest()))
+    for _, write in in_order(streams):
         write()
     for note in log.notes:
         trace.runner("session_unread", reason=note)
     trace.stamp()
     return notes.tool_ms
-
-
-def _in_order(events: Iterable[Timed]) -> Iterator[Timed]:
-    """Yield events whose moments never go back: their order is what is known best."""
-    latest = 0
-    for moment, write in events:
-        latest = max(latest, moment)
-        yield latest, write
 
 
 @dataclass
@@ -93,25 +83,14 @@ class _Notes:
         """Yield what the entries of a trajectory say."""
         asked = 0
         for entry in trajectory.entries:
-            marks: dict[str, JsonValue] = {"source": entry.source}
-            if trajectory.path != MAIN:
-                marks["trajectory"] = trajectory.path
-            if entry.is_copied:
-                marks["is_copied_context"] = True
+            marks = marks_of(entry, trajectory.path)
             moment = entry.at_ms
-            match entry.kind:
-                case "assistant":
-                    call = None if entry.is_copied else self._call_of(entry)
-                    asked = moment if call is None else call.ended_ms
-                    yield asked, self._answer(entry, call, asked, marks)
-                case "tool_result":
-                    yield moment, self._result(entry, moment, asked, marks)
-                case "compaction":
-                    yield moment, self._compaction(entry, moment, marks)
-                case "error":
-                    yield moment, self._error(entry, moment, marks)
-                case "user" | "system":
-                    yield moment, self._message(entry, moment, marks)
+            if entry.kind == "assistant":
+                call = None if entry.is_copied else self._call_of(entry)
+                asked = moment if call is None else call.ended_ms
+                yield asked, self._answer(entry, call, asked, marks)
+            else:
+                yield moment, self._noted(entry, moment, asked, marks)
 
     def rest(self) -> Iterator[Timed]:
         """Yield the calls that belong to no entry."""
@@ -145,84 +124,31 @@ class _Notes:
         def write() -> None:
             trace = self.trace
             trace.stamp(moment, marks)
-            said = "" if entry is None else entry.text
-            asked: Sequence[LoggedCall] = () if entry is None else entry.calls
-            raw: dict[str, str] = {}
-            if call is not None:
-                note_reply(trace, call.reply, turn_facts(call.reply, self.model))
-                raw = {one.call_id: one.arguments for one in call.reply.tool_calls}
-                if entry is None:  # the log has nothing of it
-                    said = call.reply.text
-                    asked = [
-                        LoggedCall(one.call_id, one.name, None) for one in call.reply.tool_calls
-                    ]
-            elif entry is not None:
-                self._untimed(entry)
-            if said:
-                trace.message("assistant", said)
-            for call_id, name, arguments in asked:
-                text = raw.get(call_id)
-                text = orjson.dumps(arguments).decode() if text is None else text
-                parsed = {} if arguments is None else {"parsed_arguments": arguments}
-                trace.tool_call(call_id, name, text, **parsed)
+            if call is None:
+                if entry is not None:
+                    trace.add(events_of(entry))
+                return
+            note_reply(trace, call.reply, turn_facts(call.reply, self.model))
+            raw = {one.call_id: one.arguments for one in call.reply.tool_calls}
+            if entry is None:  # the log has nothing of it
+                calls = [LoggedCall(one.call_id, one.name, None) for one in call.reply.tool_calls]
+                trace.add(said(call.reply.text, calls, raw))
+            else:
+                trace.add(said(entry.text, entry.calls, raw))
 
         return write
 
-    def _untimed(self, entry: Entry) -> None:
-        """Note an answer that was not seen on the wire, by what the log says of it."""
-        if entry.is_failed:
-            what = entry.error or "the agent has no answer"
-            self.trace.runner("error", failure_type="agent_error", error_message=what)
-            return
-        facts: dict[str, JsonValue] = {}
-        if entry.usage is not None:
-            facts["usage"] = {**entry.usage, "usage_cached": "inside", "usage_counts": "delta"}
-        if entry.served_model is not None:
-            facts["served_model"] = entry.served_model
-        if entry.cost_usd is not None:
-            facts |= {"cost_usd": entry.cost_usd, "cost_source": "provider"}
-        self.trace.runner("provider_reply", finish_reason=entry.finish_reason, **facts)
-        if entry.reasoning:
-            self.trace.message("assistant", entry.reasoning, name="reasoning")
-
-    def _result(self, entry: Entry, moment: int, asked: int, marks: dict[str, JsonValue]) -> Note:
-        took_ms = entry.duration_ms
-        if took_ms is None and moment and asked:
-            took_ms = min(max(0, moment - asked), MAX_QUANTITY)
-        if not entry.is_copied:
-            self.tool_ms = (self.tool_ms or 0) + (took_ms or 0)
-        facts: dict[str, JsonValue] = {} if took_ms is None else {"duration_ms": took_ms}
-        if entry.exit_code is not None:
-            facts["exit_code"] = entry.exit_code
+    def _noted(self, entry: Entry, moment: int, asked: int, marks: dict[str, JsonValue]) -> Note:
+        took_ms = None
+        if entry.kind == "tool_result":
+            took_ms = entry.duration_ms
+            if took_ms is None and moment and asked:
+                took_ms = min(max(0, moment - asked), MAX_QUANTITY)
+            if not entry.is_copied:
+                self.tool_ms = (self.tool_ms or 0) + (took_ms or 0)
 
         def write() -> None:
             self.trace.stamp(moment, marks)
-            self.trace.tool_result(entry.call_id, entry.text, is_error=entry.is_error, **facts)
-
-        return write
-
-    def _message(self, entry: Entry, moment: int, marks: dict[str, JsonValue]) -> Note:
-        def write() -> None:
-            self.trace.stamp(moment, marks)
-            self.trace.message("system" if entry.kind == "system" else "user", entry.text)
-
-        return write
-
-    def _compaction(self, entry: Entry, moment: int, marks: dict[str, JsonValue]) -> Note:
-        facts: dict[str, JsonValue] = {"summary": entry.text}
-        if entry.tokens_before:
-            facts["tokens_before"] = entry.tokens_before
-
-        def write() -> None:
-            self.trace.stamp(moment, marks)
-            self.trace.runner("compaction", **facts)
-
-        return write
-
-    def _error(self, entry: Entry, moment: int, marks: dict[str, JsonValue]) -> Note:
-        def write() -> None:
-            self.trace.stamp(moment, marks)
-            what = entry.error or "no reason given"
-            self.trace.runner("error", failure_type="agent_error", error_message=what)
+            self.trace.add(events_of(entry, took_ms))
 
         return write

@@ -11,7 +11,7 @@ tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from schemas.formats.agent_logs.lines import (
     moment,
     objects,
     text_of,
+    usd,
 )
 from schemas.formats.agent_logs.log import (
     MAIN,
@@ -54,18 +55,19 @@ OF_USAGE = {
 SENT = ("input_tokens", "cached_input_tokens", "cache_write_tokens")
 
 
-def read(files: Mapping[str, bytes]) -> AgentLog:
+def read(files: Mapping[str, bytes], copied: Container[str] = frozenset()) -> AgentLog:
     """Return what session files say, what was printed, or both.
 
     Args:
         files: contents by name.
+        copied: ids of lines that are known to be of another session.
     """
     notes: list[str] = []
     lines = [
         one
         for name, raw in files.items()
         if not name.endswith(".meta.json")
-        for one in _lines_of(name, raw, notes)
+        for one in _lines_of(name, raw, notes, copied)
     ]
     own = {string(one.line.get("uuid")) for one in lines if not one.is_copied}
     reading = _Reading()
@@ -82,13 +84,15 @@ class _Found:
     is_copied: bool
 
 
-def _lines_of(name: str, raw: bytes, notes: list[str]) -> Iterator[_Found]:
+def _lines_of(name: str, raw: bytes, notes: list[str], copied: Container[str]) -> Iterator[_Found]:
     began = 0
     for source, line in objects(name, raw, notes):
         at = moment(line.get("timestamp"))
         if line.get("type") == "queue-operation":
             began = began or at
-        yield _Found(line, source, is_copied=0 < at < began - COPIED_MS)
+        is_older = 0 < at < began - COPIED_MS
+        is_of_other = isinstance(line.get("forkedFrom"), dict) or string(line.get("uuid")) in copied
+        yield _Found(line, source, is_copied=is_older or is_of_other)
 
 
 @dataclass(slots=True)
@@ -102,6 +106,8 @@ class _Answer:
     stop_reason: str = ""
     is_counted: bool = False
     """Else its output was counted before it was written."""
+    cost_usd: float | None = None
+    """Which older versions wrote beside it."""
 
     def add(self, message: Line) -> None:
         """Take a line of the answer in; a block that was there in part is replaced."""
@@ -147,6 +153,7 @@ class _Answer:
             finish_reason=self.stop_reason or None,
             served_model=self.model or None,
             usage=usage or None,
+            cost_usd=self.cost_usd,
             **self.marks,
         )
 
@@ -233,7 +240,9 @@ class _Reading:
             elif text:
                 self._add(path, Entry(kind="system", text=text, **marks))
             return
-        self._answer(path, message, marks).add(message)
+        answer = self._answer(path, message, marks)
+        answer.add(message)
+        answer.cost_usd = usd(line.get("costUSD")) or answer.cost_usd
 
     def _answer(self, path: str, message: Line, marks: dict[str, Any]) -> _Answer:
         """Return the answer that a message belongs to."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from schemas.formats.agent_logs.codex_rollout import OF_USAGE, Rollout
+from schemas.formats.agent_logs.codex_rollout import OF_USAGE, Rollout, is_of_oldest
 from schemas.formats.agent_logs.lines import Line, counts_of, fields, objects, text_of
 from schemas.formats.agent_logs.log import (
     MAIN,
@@ -49,7 +49,7 @@ def read(files: Mapping[str, bytes]) -> AgentLog:
     printed: list[tuple[str, list[tuple[str, Line]]]] = []
     for name, raw in files.items():
         lines = list(objects(name, raw, notes))
-        if any("payload" in line for _, line in lines):
+        if any("payload" in line or is_of_oldest(line) for _, line in lines):
             rollout = Rollout()
             for source, line in lines:
                 rollout.take(source, line)

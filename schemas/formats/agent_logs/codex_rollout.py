@@ -2,7 +2,8 @@
 
 An answer is what came of one request: thoughts, texts and calls in a row. `token_usage_record`
 ends it, by the server's id; older versions have `token_count` alone, which says what the last
-request used. A `token_count` whose total has not grown is about something else.
+request used. A `token_count` whose total has not grown is about something else. The oldest have a
+line about the session and then the items as they are, without times and tokens.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from schemas.formats.agent_logs.log import (
     LoggedCall,
     count,
     exit_code,
+    json_object,
     milliseconds,
     string,
 )
@@ -86,6 +88,8 @@ class Rollout:
         self._ended: dict[str, tuple[int | None, int | None]] = {}
         """Exit code and time of commands, by call."""
         self._began = 0
+        self._model: str | None = None
+        """Which the turn asks."""
 
     def take(self, source: str, line: Line) -> None:
         """Take a line in."""
@@ -105,8 +109,12 @@ class Rollout:
                 self._close()
                 text = string(payload.get("message"))
                 self._items.append(Entry(kind="compaction", text=text, **marks))
+            case "turn_context":
+                self._model = string(payload.get("model")) or self._model
             case "event_msg":
                 self._event(payload, marks)
+            case _ if is_of_oldest(line):
+                self._oldest(line, marks)
 
     def entries(self) -> Iterator[Entry]:
         """Yield what was read."""
@@ -116,6 +124,7 @@ class Rollout:
             elif item.kind == "tool_result" and item.call_id in self._ended:
                 code, took = self._ended[item.call_id]
                 code = item.exit_code if code is None else code
+                took = item.duration_ms if took is None else took
                 yield replace(
                     item, exit_code=code, duration_ms=took, is_error=code not in (None, 0)
                 )
@@ -128,6 +137,12 @@ class Rollout:
             if isinstance(payload.get("source"), dict):
                 self.parent_id = string(payload.get("parent_thread_id"))
             self._began = at
+
+    def _oldest(self, line: Line, marks: dict[str, Any]) -> None:
+        if "type" in line:
+            self._item(line, marks)
+        else:
+            self._meta(line, marks["at_ms"])
 
     def _item(self, item: Line, marks: dict[str, Any]) -> None:
         kind = string(item.get("type"))
@@ -149,16 +164,19 @@ class Rollout:
 
     def _answer(self, marks: dict[str, Any]) -> _Answer:
         if self._open is None:
-            self._open = self._unpaid = _Answer(marks)
+            self._open = self._unpaid = self._begun(marks)
             self._items.append(self._open)
         return self._open
+
+    def _begun(self, marks: dict[str, Any]) -> _Answer:
+        return _Answer({**marks, "requested_model": self._model})
 
     def _close(self) -> None:
         self._open = None
 
     def _paid(self, usage: object, name: str, marks: dict[str, Any]) -> None:
         """Note what an answer used; one of which there is nothing else is an answer too."""
-        answer = self._unpaid or _Answer(marks)
+        answer = self._unpaid or self._begun(marks)
         if self._unpaid is None:
             self._items.append(answer)
         answer.usage = counts_of(usage, OF_USAGE) or None
@@ -188,13 +206,24 @@ class Rollout:
                 if kind == "turn_aborted":
                     what = f"the turn was ended: {string(event.get('reason'))}"
                 if what:
-                    self._items.append(Entry(kind="error", error=what, **marks))
+                    known = {**marks, "requested_model": self._model}
+                    self._items.append(Entry(kind="error", error=what, **known))
 
     def _ran(self, call_id: str, command: Line) -> None:
         took = fields(command.get("duration"))
         seconds, nanos = count(took.get("secs")), count(took.get("nanos"))
         took_ms = milliseconds(seconds * 1000 + nanos / 1e6) if took else None
         self._ended[call_id] = exit_code(command.get("exit_code")), took_ms
+
+
+def is_of_oldest(line: Line) -> bool:
+    """Return whether a line is one of a session file of the first versions, without an envelope."""
+    if "payload" in line:
+        return False
+    if "type" not in line:
+        return isinstance(line.get("id"), str) and "timestamp" in line
+    kind = string(line.get("type"))
+    return kind in ("message", "reasoning") or kind.endswith(("_call", "_call_output"))
 
 
 def _is_of_user(item: Line) -> bool:
@@ -226,11 +255,18 @@ def _result(item: Line, marks: Mapping[str, Any]) -> Entry:
     text = text_of(output) or text_of(fields(output).get("content"))
     code = EXITED.search(text[:1_000])
     exited = None if code is None else exit_code(int(code[1]))
+    took = None
+    if text.startswith('{"output":') and (older := json_object(text)) is not None:
+        about = fields(older.get("metadata"))
+        text, exited = string(older["output"]), exit_code(about.get("exit_code"))
+        seconds = milliseconds(about.get("duration_seconds"))
+        took = None if seconds is None else milliseconds(about["duration_seconds"] * 1000)
     return Entry(
         kind="tool_result",
         text=text,
         call_id=string(item.get("call_id")),
         exit_code=exited,
+        duration_ms=took,
         is_error=exited not in (None, 0),
         **marks,
     )

@@ -13,6 +13,16 @@ from schemas.formats.agent_logs.log import Entry, Trajectory, count, json_object
 LATEST_MS = 2**53
 """Above it a moment is none that a trace can hold."""
 
+OMITTED = {
+    "image": "[image]",
+    "image_url": "[image]",
+    "input_image": "[image]",
+    "document": "[document]",
+    "input_file": "[file]",
+    "input_audio": "[audio]",
+}
+"""What stands for a part that has no text, by its type."""
+
 Line = Mapping[str, Any]
 
 
@@ -80,11 +90,17 @@ def members(value: object) -> Iterator[Line]:
 
 
 def text_of(value: object) -> str:
-    """Return a text, or those of its parts, a line each."""
+    """Return a text, or those of its parts, a line each; a picture is what it is, in brackets."""
     if isinstance(value, list):
-        texts = (one if isinstance(one, str) else string(fields(one).get("text")) for one in value)
-        return "\n".join(text for text in texts if text)
+        return "\n".join(text for one in value if (text := _part(one)))
     return string(value)
+
+
+def _part(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    part = fields(value)
+    return string(part.get("text")) or OMITTED.get(string(part.get("type")), "")
 
 
 def arguments_of(raw: object) -> JsonValue:

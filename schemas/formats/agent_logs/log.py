@@ -53,8 +53,10 @@ class Entry:
     error: str = ""
     """Why it did not."""
     served_model: str | None = None
+    requested_model: str | None = None
+    """Which the agent says that it asked; None: it does not say."""
     usage: Mapping[str, int] | None = None
-    """Of this answer alone, by the names of `collect.runners.turns.COUNTED`, cached ones inside the input and
+    """Of this answer alone, by the names of `schemas.run.step`, cached ones inside the input and
     reasoning inside the output; None: it does not say."""
     cost_usd: float | None = None
     call_id: str = ""

@@ -1,11 +1,13 @@
 """Trajectories of mini-swe-agent (`.traj.json`): messages, with what it knows of each in `extra`.
 
 An answer holds what the server sent; cached tokens are inside its input. An answer that the agent
-could not follow stands only in the complaint about it.
+could not follow stands only in the complaint about it. Where the model has no tools, as in all of
+version 1, its command stands in the answer's text, and the next message says what came of it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,7 +33,18 @@ from schemas.formats.agent_logs.log import (
     string,
 )
 
-OF_USAGE = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+OF_USAGE = {
+    "prompt_tokens": "input_tokens",
+    "completion_tokens": "output_tokens",
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+}
+
+COMMAND = re.compile(r"```(?:bash|mswea_bash_command)[^\S\n]*\n(.*?)\n```", re.DOTALL)
+"""In an answer; the agent runs it where there is exactly one."""
+
+RETURNED = re.compile(r"\s*<returncode>(-?\d{1,10})</returncode>")
+"""Begins what version 1 says of a command."""
 
 ENDED_WELL = frozenset({"", "Submitted"})
 """How it ended where nothing went wrong; empty: it was cut off."""
@@ -50,18 +63,41 @@ def read(files: Mapping[str, bytes]) -> AgentLog:
         if document is None or not isinstance(document.get("messages"), list):
             notes.append(f"{name} is no trajectory of mini-swe-agent")
             continue
+        calls: tuple[LoggedCall, ...] = ()
         for number, message in enumerate(document["messages"], start=1):
             if isinstance(message, dict):
-                entries += _entries(message, f"{name}#{number}")
+                made = list(_entries(message, f"{name}#{number}", calls))
+                calls = next((one.calls for one in made if one.kind == "assistant"), ())
+                entries += made
     return AgentLog((Trajectory(MAIN, entries),) if entries else (), tuple(notes))
 
 
-def _entries(message: Line, source: str) -> Iterator[Entry]:
+def _entries(message: Line, source: str, asked: tuple[LoggedCall, ...]) -> Iterator[Entry]:
+    """Yield what a message says.
+
+    Args:
+        message: of a trajectory.
+        source: where it stands.
+        asked: the calls of the message before.
+    """
     extra = fields(message.get("extra"))
     at_ms = epoch(extra.get("timestamp"), unit_ms=1000)
     marks: dict[str, Any] = {"source": source, "at_ms": at_ms}
     text = text_of(message.get("content"))
     response = fields(extra.get("response"))
+    if message.get("object") == "response":
+        yield _answer(_of_items(message), message, extra, marks)
+        return
+    if message.get("type") == "function_call_output":
+        told = {**message, "tool_call_id": message.get("call_id")}
+        yield _result(told, extra, text_of(message.get("output")), marks)
+        return
+    if message.get("role") == "user" and len(asked) == 1 and not extra.get("interrupt_type"):
+        code = RETURNED.match(text)
+        known = {"returncode": int(code[1])} if code else {}
+        if "returncode" in (told := known | dict(extra)):
+            yield _result({"tool_call_id": asked[0].call_id}, told, text, marks)
+            return
     match message.get("role"):
         case "assistant":
             yield _answer(message, response, extra, marks)
@@ -83,11 +119,15 @@ def _entries(message: Line, source: str) -> Iterator[Entry]:
 
 def _answer(message: Line, response: Line, extra: Line, marks: Mapping[str, Any]) -> Entry:
     choice = next(members(response.get("choices")), {})
+    text = text_of(message.get("content"))
+    calls = tuple(_call(one) for one in members(message.get("tool_calls")))
+    if not calls and not extra.get("interrupt_type") and len(found := COMMAND.findall(text)) == 1:
+        calls = (LoggedCall(marks["source"], "bash", {"command": found[0].strip()}),)
     return Entry(
         kind="assistant",
-        text=text_of(message.get("content")),
+        text=text,
         reasoning=string(message.get("reasoning_content")),
-        calls=tuple(_call(one) for one in members(message.get("tool_calls"))),
+        calls=calls,
         response_id=string(response.get("id")) or None,
         finish_reason=string(choice.get("finish_reason")) or None,
         served_model=string(response.get("model")) or None,
@@ -95,6 +135,23 @@ def _answer(message: Line, response: Line, extra: Line, marks: Mapping[str, Any]
         cost_usd=usd(extra.get("cost")) or None,
         **marks,
     )
+
+
+def _of_items(response: Line) -> Line:
+    """Return an answer of the Responses API as the message that another one would be."""
+    items = list(members(response.get("output")))
+    said = (text_of(one.get("content")) for one in items if one.get("type") == "message")
+    thought = (text_of(one.get("summary")) for one in items if one.get("type") == "reasoning")
+    calls = [
+        {"id": one.get("call_id") or one.get("id"), "function": one}
+        for one in items
+        if one.get("type") == "function_call"
+    ]
+    return {
+        "content": "\n".join(one for one in said if one),
+        "reasoning_content": "\n".join(one for one in thought if one),
+        "tool_calls": calls,
+    }
 
 
 def _call(call: Line) -> LoggedCall:
@@ -106,7 +163,8 @@ def _call(call: Line) -> LoggedCall:
 def _usage(usage: object) -> dict[str, int] | None:
     known = fields(usage)
     found = counts_of(known, OF_USAGE)
-    sent, said = fields(known.get("prompt_tokens_details")), known.get("completion_tokens_details")
+    sent = fields(known.get("prompt_tokens_details") or known.get("input_tokens_details"))
+    said = known.get("completion_tokens_details") or known.get("output_tokens_details")
     if "cached_tokens" in sent:
         found["cached_input_tokens"] = count(sent["cached_tokens"])
     return {**found, **counts_of(said, {"reasoning_tokens": "reasoning_tokens"})} or None

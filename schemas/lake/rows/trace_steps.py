@@ -314,8 +314,10 @@ def _reply(event: Mapping[str, Any], detail: Mapping[str, Any]) -> Row:
     is_counted = has_tokens or cost is not None
     cached, counts = _name(usage.get("usage_cached")), _name(usage.get("usage_counts"))
     took, ended = _number(detail.get("e2e_ms")), _time(event.get("at_ms"))
+    asked = _name(detail.get("requested_model"))
     return {
         **tokens,
+        **({} if asked is None else {"requested_model": asked}),
         "served_model": _name(detail.get("served_model")),
         "usage_cached": cached if cached in {"inside", "beside"} and has_tokens else None,
         "usage_counts": counts if counts in {"delta", "cumulative"} and is_counted else None,
