@@ -37,6 +37,9 @@ PROJECTS = "projects"
 MARKS = frozenset({"uuid", "leafUuid", "parentUuid", "messageId", "operation", "mode"})
 """One of these stands in a line beside the id of its session."""
 
+BEFORE = frozenset({"summary", "file-history-snapshot"})
+"""Kinds of lines that may stand before any that names its session."""
+
 MAX_LOOKS = 20
 """Files of a folder that a look at it reads."""
 
@@ -172,7 +175,8 @@ def _of_file(path: Path) -> Project:
     """Return one session, with the files of agents that it has started."""
     if not _is_session(path):
         raise ConfigError([Problem(path, "is no session of Claude Code")])
-    beside = files_below(path.parent / path.name.removesuffix(SUFFIX)).files
+    folder = path.parent / path.name.removesuffix(SUFFIX)
+    beside = files_below(folder).files if folder.is_dir() else {}
     files = {path.name: path} | {
         f"{path.name.removesuffix(SUFFIX)}/{name}": one
         for name, one in beside.items()
@@ -202,7 +206,7 @@ def _is_session(path: Path) -> bool:
                 return True
         elif isinstance(line.get("sessionId"), str) and isinstance(line.get("type"), str):
             return bool(MARKS & line.keys())
-        elif line.get("type") not in {"summary", "file-history-snapshot"}:
+        elif string(line.get("type")) not in BEFORE:
             return False
     return False
 

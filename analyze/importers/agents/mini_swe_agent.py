@@ -29,7 +29,7 @@ from analyze.importers.detect import head_of
 from analyze.importers.originals import SourceChanged, files_below
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem, counted
-from schemas.formats.agent_logs.lines import fields, usd
+from schemas.formats.agent_logs.lines import fields, members, usd
 from schemas.formats.agent_logs.log import AgentLog, json_object, string
 from schemas.formats.agent_logs.mini_swe_agent import read
 from schemas.run.import_record import UnfinishedTrial
@@ -222,8 +222,12 @@ def _document(path: Path) -> dict[str, Any] | None:
 
 
 def _model(document: Mapping[str, Any]) -> str:
+    """Return the model that was asked, else the first that answered; empty: none is named."""
     config = fields(fields(document.get("info")).get("config"))
-    return string(fields(config.get("model")).get("model_name"))
+    responses = (fields(fields(one.get("extra")).get("response")) for one in
+                 members(document["messages"]))  # fmt: skip
+    answered = next((name for one in responses if (name := string(one.get("model")))), "")
+    return string(fields(config.get("model")).get("model_name")) or answered
 
 
 def _results(

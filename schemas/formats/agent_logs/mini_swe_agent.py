@@ -121,8 +121,8 @@ def _answer(message: Line, response: Line, extra: Line, marks: Mapping[str, Any]
     choice = next(members(response.get("choices")), {})
     text = text_of(message.get("content"))
     calls = tuple(_call(one) for one in members(message.get("tool_calls")))
-    if not calls and not extra.get("interrupt_type") and len(found := COMMAND.findall(text)) == 1:
-        calls = (LoggedCall(marks["source"], "bash", {"command": found[0].strip()}),)
+    if not calls and not extra.get("interrupt_type"):
+        calls = tuple(_commands(text, extra, marks["source"]))
     return Entry(
         kind="assistant",
         text=text,
@@ -135,6 +135,15 @@ def _answer(message: Line, response: Line, extra: Line, marks: Mapping[str, Any]
         cost_usd=usd(extra.get("cost")) or None,
         **marks,
     )
+
+
+def _commands(text: str, extra: Line, source: str) -> Iterator[LoggedCall]:
+    """Yield what the agent ran of an answer without calls: as it says, else as version 1 does."""
+    found: list[object] = [one.get("command") for one in members(extra.get("actions"))]
+    if "actions" not in extra and len(told := COMMAND.findall(text)) == 1:
+        found = [told[0].strip()]
+    for number, command in enumerate(found):
+        yield LoggedCall(f"{source}.{number}", "bash", {"command": string(command)})
 
 
 def _of_items(response: Line) -> Line:

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import pytest
 
 from analyze.api import open_history
+from analyze.importers import IMPORTERS
 from tests.support.agent_bench import KEY
 from tests.support.agent_messages import MessagesModel, of_claude
 from tests.support.agent_model import AgentModel
 from tests.support.agent_responses import ResponsesModel
+from tests.support.agent_sessions import imported, rows_of
 from tests.support.command_bench import CommandBench
 from tests.support.paths import ROOT
 from tests.support.real_agents import real_agent
@@ -137,6 +139,34 @@ def test_the_key_is_nowhere_inside_and_the_version_on_record(ran):
     assert KEY not in seen
     assert {one[agent.header].removeprefix("Bearer ") for one in bench.model.headers} == {KEY}
     assert [one["version"] for one in config["agents"].values()] == [agent.version]
+
+
+def test_its_session_file_is_imported_as_it_was_run(ran, tmp_path):
+    bench, _, rows, agent = ran
+    form = next(name for name, one in AGENTS.items() if one is agent)
+    if form not in IMPORTERS.names:
+        pytest.skip("its sessions are in no file of their own")
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    for path in bench.left("turns").rglob("log-*.jsonl"):
+        shutil.copy(path, folder / path.name.split("-", 2)[2])
+
+    (run,) = imported(form, folder, tmp_path / "runs")
+    (row,) = rows_of(run).values()
+
+    assert run.findings == ()
+    assert (row["input_tokens"], row["output_tokens"]) == bench.model.tokens("turns")
+    assert (row["raw_output"], row["passed"], row["failure_type"]) == ("Second", None, None)
+    assert [one.lower() for one in row["tool_calls"]] == rows["turns", 1]["tool_calls"]
+    query = (
+        "SELECT kind, trajectory, is_error, exit_code, input_tokens, output_tokens FROM steps "
+        "WHERE case_id = '{}' AND role IS DISTINCT FROM 'system' ORDER BY step_no"
+    )
+    with open_history(bench.root / "runs") as history:
+        seen = history.sql(query.format("turns")).rows()
+    with open_history(tmp_path / "runs") as history:
+        found = history.sql(query.format(row["case_id"])).rows()
+    assert found == seen
 
 
 def with_agents(name, arguments):
