@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -289,7 +290,18 @@ def _request(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run(asked: ImportRequest) -> list[Written]:
-    return [import_mini_swe_agent(asked)]
+    """Make a run of a trajectory or a folder of them, or of each such folder in one.
+
+    Raises:
+        ConfigError: there is none, or several and one name for them.
+    """
+    path, runs = asked.path, []
+    if path.is_dir() and not _detect(path) and not any(path.glob(f"*{SUFFIX}")):
+        runs = sorted(one for one in path.iterdir() if one.is_dir() and _detect(one))
+    if asked.run_id is not None and len(runs) > 1:
+        what = f"--run-id names one run, and there are {len(runs)} folders of them; give one"
+        raise ConfigError([Problem(path, what)])
+    return [import_mini_swe_agent(replace(asked, path=one)) for one in runs or [path]]
 
 
 def _detect(path: Path) -> bool:

@@ -116,6 +116,22 @@ def test_the_same_import_again_changes_nothing(project, runs_dir):
     assert {p: p.read_bytes() for p in runs_dir.rglob("*") if p.is_file()} == before
 
 
+def test_a_session_that_went_on_is_the_same_trial_of_the_same_run(project, tmp_path):
+    path = put(project / f"{A}.jsonl", *session())
+    (before,) = imported(FORM, project, tmp_path / "before")
+    later = Claude(A, "v")
+    later.n = 60
+    with path.open("a") as file:
+        file.write(lines(later.user("More."), later.answer("m3", text("More."), model="haiku")))
+
+    (after,) = imported(FORM, project, tmp_path / "after")
+
+    names = ("run_id", "suite_id", "case_id", "model_id", "model", "repetition", "started_at_ms")
+    told = [{name: only([run])[name] for name in names} for run in (before, after)]
+    assert told[0] == told[1]
+    assert only([after])["output_tokens"] == only([before])["output_tokens"] + 10
+
+
 def test_several_models_are_named_by_the_first_and_all_stand_in_the_steps(project, runs_dir):
     claude = Claude(A)
     put(project / f"{A}.jsonl", claude.user("Hi"), claude.answer("m1", text("1"), model="opus"),

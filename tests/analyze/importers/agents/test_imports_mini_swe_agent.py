@@ -233,6 +233,19 @@ def test_one_trajectory_alone_is_a_run_as_well(tmp_path, runs_dir):
     assert (run.run_dir.name, row["suite_id"]) == ("mini-swe-agent_a", "mine")
 
 
+def test_a_folder_of_runs_is_a_run_each(tmp_path, runs_dir):
+    for name in ("night-1", "night-2"):
+        put(tmp_path / "out" / name, "a", document())
+
+    written = imported(FORM, tmp_path / "out", runs_dir)
+
+    names = ["mini-swe-agent_night-1", "mini-swe-agent_night-2"]
+    assert [one.run_dir.name for one in written] == names
+    assert [one.path.name for one in detect(tmp_path / "out")] == ["night-1", "night-2"]
+    with pytest.raises(ConfigError, match="2 folders"):
+        imported(FORM, tmp_path / "out", runs_dir, run_id="one")
+
+
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"messages": []}', '{"info": {}}', "\0"])
 def test_what_is_no_trajectory_is_refused_in_a_sentence(tmp_path, runs_dir, content):
     path = put(tmp_path / "n", "a", content)
