@@ -8,7 +8,7 @@ that which it names, or else the one whose own lines begin first.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -121,8 +121,12 @@ def _look(name: str, path: Path) -> _File:
     return found
 
 
-def _owners(groups: Mapping[str, Iterable[_File]]) -> dict[str, str]:
-    """Return the session of each line: of several the one whose own lines begin first."""
+def _owners(groups: Mapping[str, Sequence[_File]]) -> dict[str, str]:
+    """Return the session of each line: of several that it may be of, the one that began first.
+
+    It may be of those that have it and that it names, or else of all that have it; when one began
+    is said by the lines that it alone has.
+    """
     ids = {
         session_id: {uuid: at for one in group for uuid, _, at in one.lines}
         for session_id, group in groups.items()
@@ -132,11 +136,12 @@ def _owners(groups: Mapping[str, Iterable[_File]]) -> dict[str, str]:
         session_id: min((at for uuid, at in known.items() if n_sessions[uuid] == 1), default=0)
         for session_id, known in ids.items()
     }
-    owners: dict[str, str] = {}
+    named: dict[str, str] = {}
+    others: dict[str, str] = {}
     for session_id in sorted(ids, key=lambda one: (began[one], one)):
-        for uuid in ids[session_id]:
-            owners.setdefault(uuid, session_id)
-    return owners
+        for uuid, said, _ in (line for one in groups[session_id] for line in one.lines):
+            (named if said in ("", session_id) else others).setdefault(uuid, session_id)
+    return others | named
 
 
 def _read(files: Mapping[str, bytes], session: Session) -> AgentLog:

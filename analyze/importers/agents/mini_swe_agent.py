@@ -30,7 +30,7 @@ from analyze.importers.detect import head_of
 from analyze.importers.originals import SourceChanged, files_below
 from schemas.base import Finding, warning
 from schemas.errors import ConfigError, Problem, counted
-from schemas.formats.agent_logs.lines import fields, members, usd
+from schemas.formats.agent_logs.lines import epoch, fields, members, usd
 from schemas.formats.agent_logs.log import AgentLog, json_object, string
 from schemas.formats.agent_logs.mini_swe_agent import read
 from schemas.run.import_record import UnfinishedTrial
@@ -90,6 +90,7 @@ class _Seen(NamedTuple):
     name: str
     instance_id: str
     model: str
+    began_ms: int | None
 
 
 def import_mini_swe_agent(asked: ImportRequest) -> Written:
@@ -128,7 +129,7 @@ def import_mini_swe_agent(asked: ImportRequest) -> Written:
         source_name=path.resolve().name,
         suite_id=suite_id,
         suite_title=suite_id,
-        started_at_ms=None,
+        started_at_ms=min((one.began_ms for one in seen if one.began_ms), default=None),
         unfinished=tuple(
             UnfinishedTrial(**names.of(one, model))
             for one, model in sorted(left.items())
@@ -205,7 +206,8 @@ def _survey(
             what = f"{name}: is of the instance {own!a:.80} as {seen[own].name!a:.80}, which counts"
             notes.append(warning("twice", "", what))
             continue
-        seen[own] = _Seen(name, own, _model(document) or predicted.get(own, UNKNOWN))
+        model = _model(document) or predicted.get(own, UNKNOWN)
+        seen[own] = _Seen(name, own, model, _began(document))
     unended = [one.instance_id for one in seen.values() if one.instance_id in predicted]
     if predicted and len(unended) < len(seen):
         n_more = counted(len(seen) - len(unended), "trajectory is", "trajectories are")
@@ -220,6 +222,15 @@ def _document(path: Path) -> dict[str, Any] | None:
     if document is None or not isinstance(document.get("messages"), list):
         return None
     return document if isinstance(document.get("info"), dict) else None
+
+
+def _began(document: Mapping[str, Any]) -> int | None:
+    """Return the first time that a message has, in ms since 1970; None: none has one."""
+    found = (
+        epoch(fields(one.get("extra")).get("timestamp"), unit_ms=1000)
+        for one in members(document["messages"])
+    )
+    return min((at for at in found if at), default=None)
 
 
 def _model(document: Mapping[str, Any]) -> str:

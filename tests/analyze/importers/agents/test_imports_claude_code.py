@@ -199,6 +199,18 @@ def test_what_a_resumed_session_repeats_counts_once(project, runs_dir, names):
     assert len(copied) == 7
 
 
+def test_a_session_that_goes_on_after_it_was_forked_keeps_what_is_its_own(project, runs_dir):
+    first, claude, later = session(), Claude(A, "w"), Claude(B, "v")
+    claude.n, later.n = 120, 60
+    put(project / f"{A}.jsonl", *first, claude.user("On."), claude.answer("m4", text("On."), out=7))
+    put(project / f"{B}.jsonl", *first[2:], later.user("Fork."),
+        later.answer("m3", text("Forked."), out=9))  # fmt: skip
+
+    (run,) = imported(FORM, project, runs_dir)
+
+    assert [rows_of(run)[one]["output_tokens"] for one in (A, B)] == [32, 9]
+
+
 def test_an_error_of_the_server_at_the_end_is_the_trials_failure(project, runs_dir):
     claude = Claude(A)
     said = [text('API Error: 529 {"type":"error"}')]

@@ -94,7 +94,8 @@ def test_an_instance_is_a_case_whose_answer_is_the_patch(tmp_path, runs_dir):
     assert sorted(one.name for one in source.rglob("*") if one.is_file()) == [
         "django__django-1.traj.json", "minisweagent.log", "preds.json",
     ]  # fmt: skip
-    assert load_import_record(run.run_dir).scorable is False
+    record = load_import_record(run.run_dir)
+    assert (record.scorable, record.started_at_ms) == (False, at_ms(1))
     assert [one.format for one in detect(tmp_path)][:1] == [FORM]
 
 
