@@ -21,8 +21,14 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 * 1024**3
 
 LONGEST = (
-    "end_to_end/test_real_model",
+    "analyze/share/test_share_server",
     "analyze/views/test_spark",
+    "analyze/spark/test_spark_sql",
+    "analyze/share/test_share",
+    "analyze/share/test_compaction",
+    "analyze/site/test_site_command",
+    "collect/dispatch/test_ray",
+    "end_to_end/test_real_model",
     "collect/run_folder/test_resume",
     "collect/providers/test_claude_code",
     "schemas/lake/test_compact",
