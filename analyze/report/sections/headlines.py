@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import stdev
 
 from analyze.render.numbers import percent, whole
-from analyze.report.markdown_text import plain
+from analyze.report.markdown_text import MAX_TEXT_CHARS, list_lines, plain
 from analyze.report.sections import ReportContext, Section
 from analyze.report.table import MODEL, Cell, Column, Table, number
 from analyze.stats.intervals import wilson_shrunk
@@ -28,6 +28,11 @@ MEANS = frozenset({"accuracy", "mean"})
 
 MAX_ROWS = 100
 """Of the table; JSON has all."""
+
+NOTE = (
+    "The interval is over cases like these; visible from: the difference that two such runs show "
+    "in four of five."
+)
 
 Z_POWER = 0.8416212335729143
 """Of a power of 80 %."""
@@ -167,6 +172,10 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
 def _range(limits: tuple[float, float] | None) -> str:
     return "" if limits is None else f"{limits[0]:.3g} to {limits[1]:.3g}"
 
@@ -178,19 +187,17 @@ def headlines(report: RunReport) -> Table | None:
     columns = (
         MODEL,
         Column("score", "name"),
-        Column("metric", "metric"),
         Column("as the tool says", "value", is_number=True),
         Column("± its error", "stderr", is_number=True),
         Column("of its rows", "own_value", is_number=True),
         Column("95 %", "ci95"),
-        Column("cases", "n_cases", is_number=True),
         Column("scored %", "n_scored", is_number=True),
-        Column("smallest visible difference", "smallest_difference", is_number=True),
+        Column("visible from", "smallest_difference", is_number=True),
     )
     rows = [_row(one) for one in report.headlines[:MAX_ROWS]]
     n_more = len(report.headlines) - MAX_ROWS
-    more = f"{counted(n_more, 'more row')}." if n_more > 0 else ""
-    return Table("headlines", "What the tool says", columns, rows, more)
+    more = f" {counted(n_more, 'more row')}." if n_more > 0 else ""
+    return Table("headlines", "What the tool says", columns, rows, f"{NOTE}{more}")
 
 
 def _row(one: ReportedHeadline) -> list[Cell]:
@@ -198,22 +205,20 @@ def _row(one: ReportedHeadline) -> list[Cell]:
     share = one.n_scored / one.n_trials if one.n_trials else None
     return [
         Cell(one.model_id),
-        Cell(one.name),
-        Cell(one.metric),
+        Cell(f"{one.name} {one.metric}"),
         number(_number(one.value), one.value, look="lead"),
         number(_number(one.stderr), one.stderr),
         number(_number(one.own_value), one.own_value),
         Cell(_range(one.ci95), look="n range"),
-        number(whole(one.n_cases), one.n_cases),
         number(percent(share), share, note=scored),
-        number(_number(one.smallest_difference), one.smallest_difference),
+        number(_short(one.smallest_difference), one.smallest_difference),
     ]
 
 
 def _lines(report: RunReport) -> Iterator[Sequence[str]]:
     if report.headlines:
-        lines = [f"- {plain(sentence_of(one))}" for one in report.headlines[:MAX_ROWS]]
-        yield ["## What the tool says", *lines]
+        lines = [plain(sentence_of(one), 4 * MAX_TEXT_CHARS) for one in report.headlines]
+        yield list_lines("What the tool says", lines)
 
 
 def sentence_of(one: ReportedHeadline) -> str:
@@ -230,7 +235,7 @@ def sentence_of(one: ReportedHeadline) -> str:
     if one.n_trials:
         parts.append(f"scored {whole(one.n_scored)} of {counted(one.n_trials, 'trial')}")
     if one.smallest_difference is not None:
-        parts.append(f"two such runs show differences from {one.smallest_difference:.2g} on")
+        parts.append(f"two such runs show differences from {_short(one.smallest_difference)} on")
     return "; ".join(parts)
 
 
