@@ -42,7 +42,7 @@ def export(
             "--output",
             "-o",
             metavar="OUT",
-            help="A file, where one document comes out (.json, .jsonl, .md); `-`: standard "
+            help="A file, where one document comes out (.json, .jsonl, .md, .xml); `-`: standard "
             "output; a folder for report-v2 with its summary.md, and for several models.",
         ),
     ] = None,
@@ -60,7 +60,7 @@ def export(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a run as reports v2, SWE-bench reports, or predictions.
+    """Write a run as reports v2, for SWE-bench, or as JUnit.
 
     Each model is a report of its own; repetitions of a case are folded by majority. Without
     --output, reports v2 go to reports/ in the run's folder, all else to the working directory.

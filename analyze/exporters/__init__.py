@@ -62,6 +62,7 @@ EXPORTERS = Registry(
         "report-v2": "analyze.exporters.report_v2:EXPORTER",
         "swebench": "analyze.exporters.swebench:EXPORTER",
         "predictions": "analyze.exporters.predictions:EXPORTER",
+        "junit": "analyze.exporters.junit:EXPORTER",
     },
 )
 """Formats by the name that `analyze export` has for them; a new one is a file and a line."""
