@@ -49,6 +49,7 @@ IMPORTERS = Registry(
     "importers",
     Importer,
     {
+        "inspect": "analyze.importers.inspect:IMPORTER",
         "sf-bench": "analyze.importers.sf_bench:IMPORTER",
         "claude-code": "analyze.importers.agents.claude_code:IMPORTER",
         "codex": "analyze.importers.agents.codex:IMPORTER",

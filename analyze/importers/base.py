@@ -22,6 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import ValidationError
 
+from analyze.importers.growth import grow
+from analyze.importers.lines import Packed
 from analyze.importers.originals import copy_originals, digest_of, hashes_of
 from schemas.base import Finding, slugify
 from schemas.errors import (
@@ -35,7 +37,7 @@ from schemas.errors import (
     display_path,
     printable,
 )
-from schemas.io.files import sync_path
+from schemas.io.files import BUFFER_BYTES, sync_path
 from schemas.io.own_files import take_lock
 from schemas.lake import Lake, lake_of
 from schemas.run.import_record import SOURCE_FOLDER, ImportRecord, load_import_record
@@ -109,13 +111,17 @@ class TraceFiles:
         Raises:
             OSError: the disk is full.
         """
-        model_id = artifact.model_id
+        return self.add_frame(artifact.model_id, artifact_frame(artifact.model_dump()))
+
+    def add_frame(self, model_id: str, frame: bytes) -> str:
+        """Append one trace as a frame; as `add`."""
         if model_id not in self._files:
             self._folder.mkdir(exist_ok=True)
-            self._files[model_id] = (self._folder / f"{model_id}.jsonl.zst").open("wb")
+            path = self._folder / f"{model_id}.jsonl.zst"
+            self._files[model_id] = path.open("wb", buffering=BUFFER_BYTES)
         file = self._files[model_id]
         place = f"{FOLDER}/{model_id}.jsonl.zst#{file.tell()}"
-        file.write(artifact_frame(artifact.model_dump()))
+        file.write(frame)
         return place
 
     def close(self) -> None:
@@ -178,9 +184,11 @@ def new_record(*, sources: Mapping[str, Path], **fields: Any) -> ImportRecord:
 def write_run(
     runs_dir: Path,
     record: ImportRecord,
-    results: Iterable[Result | Traced],
+    results: Iterable[Result | Traced | Packed],
     sources: Mapping[str, Path],
     findings: tuple[Finding, ...] = (),
+    *,
+    growth: bool = False,
 ) -> Written:
     """Make one run folder; nothing of it is seen before it is whole.
 
@@ -190,6 +198,7 @@ def write_run(
         results: in the order of the log; asked for only when there is something to write.
         sources: the originals by their path below `source/`.
         findings: are handed through, for who shows what was written.
+        growth: the source may have gone on since it was imported first; then the run goes on too.
 
     Raises:
         ConfigError: the name is no run id, another run has it, or there is no trial to write.
@@ -201,6 +210,10 @@ def write_run(
     with one_import(runs_dir) as staging:
         target = runs_dir / run_id
         if os.path.lexists(target):
+            if growth and _is_earlier(target, record):
+                n_trials = _fill(staging, record, results, sources)
+                grow(target, staging, ADVICE)
+                return Written(target, n_trials, len(record.unfinished), True, findings)
             refuse_other(target, record)
             n_trials = n_lines(target / LOG)
             return Written(target, n_trials, len(record.unfinished), False, findings)
@@ -214,10 +227,21 @@ def write_run(
     return Written(target, n_trials, len(record.unfinished), True, findings)
 
 
+def _is_earlier(run_dir: Path, record: ImportRecord) -> bool:
+    """Return whether a folder was made by an import of the same run from other files."""
+    try:
+        there = load_import_record(run_dir)
+    except (OSError, ValidationError, BenchError):
+        return False
+    same = ("source_format", "run_id", "suite_id")
+    is_same_run = all(getattr(there, name) == getattr(record, name) for name in same)
+    return is_same_run and there.source_sha256 != record.source_sha256
+
+
 def _fill(
     staging: Path,
     record: ImportRecord,
-    results: Iterable[Result | Traced],
+    results: Iterable[Result | Traced | Packed],
     sources: Mapping[str, Path],
 ) -> int:
     """Write all files of a run and return how many results it has."""
@@ -225,14 +249,9 @@ def _fill(
     source.mkdir()
     copy_originals(sources, record.files, source)
     traces, n_trials = TraceFiles(staging), 0
-    with (staging / LOG).open("wb") as log:
+    with (staging / LOG).open("wb", buffering=BUFFER_BYTES) as log:
         for one in results:
-            if isinstance(one, Traced):
-                place = traces.add(one.artifact)
-                line = one.result.model_copy(update={"artifact_path": place})
-            else:
-                line = one
-            log.write(line.model_dump_json().encode() + b"\n")
+            log.write(_line_of(one, traces))
             n_trials += 1
         log.flush()
         os.fsync(log.fileno())
@@ -242,6 +261,16 @@ def _fill(
     sync_path(path)
     sync_path(staging)
     return n_trials
+
+
+def _line_of(one: Result | Traced | Packed, traces: TraceFiles) -> bytes:
+    """Return the line of a result, with the place of the trace that was written."""
+    if isinstance(one, Packed):
+        return one.line(None if one.frame is None else traces.add_frame(one.model_id, one.frame))
+    if isinstance(one, Traced):
+        place = traces.add(one.artifact)
+        one = one.result.model_copy(update={"artifact_path": place})
+    return one.model_dump_json().encode() + b"\n"
 
 
 @contextmanager

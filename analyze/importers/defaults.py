@@ -14,39 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from analyze.importers.base import Traced
+from analyze.importers.lines import FREE_TEXTS, fields_of
 from schemas.base import set_apart, slugify
-from schemas.failures import classify
 from schemas.redact import may_hold_secret, redact, redact_json
 from schemas.run.result import MAX_RAW_OUTPUT_BYTES, CheckResult, Result
 from schemas.run.trace import Artifact, FinalOutputEvent
-
-BLANK: dict[str, Any] = {
-    name: None for name, info in Result.model_fields.items() if info.is_required()
-} | {
-    "availability_status": "ok",
-    "success": True,
-    "raw_output": "",
-    "tool_calls": (),
-    "tool_call_count": 0,
-    "tool_use_success": False,
-    "runner_type": "llm_probe",
-    "status": "success",
-    "attempt_count": 1,
-    "checks_passed": 0,
-    "checks_failed": 0,
-    "checks_errored": 0,
-    "checks": (),
-    "expected_tools": (),
-    "tags": (),
-    "raw_output_truncated": False,
-}
-"""Of every field that a line has; null, or what stands for nothing known."""
-
-FREE_TEXTS = (
-    "violation", "raw_output", "parsed_output", "tool_calls", "error_code", "error_message",
-    "served_model", "served_provider", "finish_reason",
-)  # fmt: skip
-"""Fields of which secrets are taken out, as a collector does; all others are ids and names."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -62,15 +34,7 @@ def result_of(*, failure_type: str | None = None, **known: Any) -> Result:
         failure_type: one of `schemas.failures`; None: the model answered.
         known: what the source says, by field.
     """
-    fields = BLANK | {"requested_model": known.get("model")} | known
-    if failure_type is not None:
-        kind = classify(failure_type)
-        fields |= {
-            "failure_type": failure_type,
-            "success": False,
-            "status": kind.status,
-            "availability_status": kind.availability_status,
-        }
+    fields = fields_of(failure_type, known)
     checks: tuple[CheckResult, ...] = tuple(map(_redacted, fields["checks"]))
     fields["checks"] = checks
     if checks:

@@ -1,0 +1,267 @@
+"""One log, `.eval` or `.json`: its head, which samples it has, and each of these as one object.
+
+A sample is a member of its own, or a folder of them: a shell, and messages, events and attachments
+in chunks that are named by the index of their first. Both kinds may stand in one log. A log that
+crashed or still runs has no header.json; what it began with and its summaries are in `_journal`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from analyze.importers.inspect.archive import Archive, MemberError
+from analyze.importers.inspect.json_document import JsonDocument
+from analyze.importers.inspect.values import Json, loads, mapping, rows
+from schemas.errors import ConfigError, Problem
+
+HEADER, START, SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
+JOURNAL = re.compile(r"_journal/summaries/(\d{1,9})\.json")
+SAMPLE = re.compile(
+    r"samples/(.*)_epoch_(\d{1,9})(\.json|/sample\.json|/skeleton\.json)", re.DOTALL
+)
+CHUNK = re.compile(r"(.*/)(messages|events|attachments)/(\d{1,12})\.json", re.DOTALL)
+
+Chunks = dict[str, dict[str, list[tuple[int, str]]]]
+"""Members by folder and kind, with the index of their first item."""
+
+
+class Entry(NamedTuple):
+    """A sample of a log."""
+
+    sample_id: str
+    epoch: int
+    place: str | int
+    """Of its content in the log."""
+
+
+class SampleError(ValueError):
+    """A sample cannot be read; the text says why."""
+
+
+class Log(Protocol):
+    """What is asked of a log of either kind."""
+
+    header: Json
+    """All but its samples."""
+    entries: tuple[Entry, ...]
+
+    def sample(self, entry: Entry) -> Json:
+        """Return a sample.
+
+        Raises:
+            SampleError: it cannot be read.
+        """
+
+    def summaries(self) -> Iterator[Json]:
+        """Yield what the log says of its samples in short; nothing where it does not."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Log]:
+    """Yield a log.
+
+    Raises:
+        ConfigError: it is none.
+        OSError: it cannot be read.
+    """
+    log: Log = EvalFile(path) if path.suffix == ".eval" else JsonFile(path)
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+class EvalFile:
+    """A log that is a zip.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        ConfigError: it is none, or has no head.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._archive = Archive(path)
+        try:
+            names = self._archive.members
+            if HEADER not in names and START not in names:
+                what = f"is no log of Inspect: it has neither {HEADER} nor {START}"
+                raise ConfigError([Problem(path, what)])
+            self.header = self._header(path)
+            self.entries, self._chunks = _entries_of(names)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._archive.close()
+
+    def _header(self, path: Path) -> Json:
+        name = HEADER if HEADER in self._archive.members else START
+        try:
+            found = loads(self._archive.read(name))
+        except ValueError as exc:
+            raise ConfigError([Problem(path, f"{name} cannot be read: {exc}")]) from None
+        if name == START:
+            found = {"status": "started"} | mapping(found)
+        return checked_head(path, found)
+
+    def sample(self, entry: Entry) -> Json:
+        """Return a sample; as `Log`."""
+        name = str(entry.place)
+        found = self._loaded(name)
+        if not isinstance(found, dict):
+            message = f"`{name:.200}` is no JSON object"
+            raise SampleError(message)
+        return found if name.endswith(".json") and not name.endswith("/sample.json") else self._whole(
+            name.removesuffix("sample.json"), found
+        )  # fmt: skip
+
+    def _whole(self, folder: str, shell: Json) -> Json:
+        """Return a sample of chunks as one object, in the shape of one that is a member."""
+        metadata = f"{folder}metadata.json"
+        if metadata in self._archive.members:
+            shell["metadata"] = self._loaded(metadata)
+        pool = self._sequence(folder, "messages")
+        shell["messages"] = expanded(shell.get("message_refs"), pool)
+        shell["events"] = self._sequence(folder, "events")
+        shell["events_data"] = {"messages": pool}
+        texts = self._sequence(folder, "attachments")
+        shell["attachments"] = {str(index): text for index, text in enumerate(texts)}
+        return shell
+
+    def _sequence(self, folder: str, kind: str) -> list[Any]:
+        chunks = self._chunks.get(folder, {}).get(kind, [])
+        items: list[Any] = []
+        for start, name in sorted(chunks):
+            if start != len(items):
+                message = (
+                    f"`{name:.200}` begins at {start:,}, and {len(items):,} items are before it"
+                )
+                raise SampleError(message)
+            items += rows(self._loaded(name))
+        return items
+
+    def _loaded(self, name: str) -> Any:
+        try:
+            return loads(self._archive.read(name))
+        except MemberError as exc:
+            raise SampleError(str(exc)) from None
+        except ValueError as exc:
+            message = f"`{name:.200}` is no JSON: {exc}"
+            raise SampleError(message) from None
+
+    def summaries(self) -> Iterator[Json]:
+        """Yield what the log says of its samples in short; as `Log`."""
+        names = self._archive.members
+        found = [SUMMARIES] if SUMMARIES in names else sorted(
+            (name for name in names if JOURNAL.fullmatch(name)),
+            key=lambda name: int(name.rpartition("/")[2].removesuffix(".json")),
+        )  # fmt: skip
+        for name in found:
+            with contextlib.suppress(SampleError):
+                yield from (one for one in rows(self._loaded(name)) if isinstance(one, dict))
+
+
+class JsonFile:
+    """A log that is one JSON document.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        ConfigError: it is none.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._document = JsonDocument(path, "samples")
+        self.header = checked_head(path, self._document.rest)
+        places: dict[tuple[str, int], int] = {}
+        for place, sample in enumerate(self._document.items()):
+            sample_id, epoch = mapping(sample).get("id"), mapping(sample).get("epoch")
+            if isinstance(sample_id, str | int) and isinstance(epoch, int):
+                places[str(sample_id), epoch] = place
+        self.entries = tuple(Entry(*key, place) for key, place in places.items())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def sample(self, entry: Entry) -> Json:
+        """Return a sample; as `Log`."""
+        return mapping(self._document.item(int(entry.place)))
+
+    def summaries(self) -> Iterator[Json]:
+        """Yield nothing: such a log has no short form."""
+        return iter(())
+
+
+def checked_head(path: Path, found: Any) -> Json:
+    """Return the head of a log.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    spec = mapping(mapping(found).get("eval"))
+    task = spec.get("task")
+    if not isinstance(task, str) or not task:
+        shown = f"{task!r:.60}" if "task" in spec else "nothing"
+        what = "is no log of Inspect: `eval.task` has no name"
+        raise ConfigError([Problem(path, what, found=shown, allowed="the name of a task")])
+    version = found.get("version")
+    if isinstance(version, int) and version > NEWEST_VERSION:
+        what = "is a log of a newer version of Inspect's format"
+        raise ConfigError(
+            [Problem(path, what, "version", found=str(version), allowed=f"up to {NEWEST_VERSION}")]
+        )
+    return mapping(found)
+
+
+NEWEST_VERSION = 2
+"""Of the format, that the tool writes; it tells other changes by what is there."""
+
+
+def _entries_of(names: dict[str, Any]) -> tuple[tuple[Entry, ...], Chunks]:
+    """Return the samples among the members of a log, and the chunks of those that have any."""
+    found: dict[tuple[str, int], str] = {}
+    chunks: Chunks = {}
+    for name in names:
+        if not name.startswith("samples/"):
+            continue
+        if match := SAMPLE.fullmatch(name):
+            key = match[1], int(match[2])
+            if match[3] == ".json":
+                found[key] = name
+            else:  # a folder without its shell is torn, and a whole sample beside it counts
+                found.setdefault(key, f"samples/{match[1]}_epoch_{match[2]}/sample.json")
+        elif match := CHUNK.fullmatch(name):
+            kinds = chunks.setdefault(match[1], {})
+            kinds.setdefault(match[2], []).append((int(match[3]), name))
+    return tuple(Entry(*key, name) for key, name in found.items()), chunks
+
+
+def expanded(refs: Any, pool: list[Any]) -> list[Any]:
+    """Return the items of a pool that ranges `[start, end)` name; what is no range is none."""
+    found: list[Any] = []
+    for one in rows(refs):
+        if isinstance(one, list) and len(one) == 2 and all(type(end) is int for end in one):
+            begin, end = max(one[0], 0), max(one[1], 0)
+            found += pool[begin:end]
+        if len(found) > MAX_EXPANDED:
+            message = f"names more than {MAX_EXPANDED:,} messages of its pool"
+            raise SampleError(message)
+    return found
+
+
+MAX_EXPANDED = 1_000_000
+"""Messages that ranges may name together: each may name the whole pool."""

@@ -1,0 +1,123 @@
+"""JSON of logs and its values: constants that JSON lacks, and numbers that fit a line or are null.
+
+The tool writes NaN and Infinity as they are, and older logs have whatever a scorer put there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from schemas.base import MAX_QUANTITY
+from schemas.redact import MARK, SECRET_NAME, redact
+
+MAX_DEPTH = 100
+"""Of lists and objects in a free value, so that any reader can follow it."""
+
+MAX_USD = 1e6
+TOO_DEEP = "(nested too deeply; the original has it)"
+
+Json = dict[str, Any]
+
+
+def loads(raw: bytes) -> Any:
+    """Return what a JSON text holds, NaN and infinite numbers as such.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        pass
+    text = raw.decode("utf-8", errors="replace").removeprefix("\ufeff")
+    try:
+        found = json.loads(text, strict=False)
+    except RecursionError:
+        message = "is nested too deeply"
+        raise ValueError(message) from None
+    return _without_surrogates(found) if "\\ud" in text.lower() else found
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Return a value whose texts can be written: half a character of UTF-16 becomes `?`."""
+    if isinstance(value, str):
+        return value.encode("utf-8", errors="replace").decode()
+    if isinstance(value, list):
+        return [_without_surrogates(one) for one in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(name): _without_surrogates(one) for name, one in value.items()}
+    return value
+
+
+def plain(value: Any, depth: int = 0) -> JsonValue:
+    """Return any value as JSON that everybody reads: no NaN, no endless numbers or depths."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else str(value)[:MAX_DEPTH]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if depth >= MAX_DEPTH:
+        return TOO_DEEP
+    if isinstance(value, list):
+        return [plain(one, depth + 1) for one in value]
+    return {str(name): plain(one, depth + 1) for name, one in value.items()}
+
+
+def kept(value: Any) -> JsonValue:
+    """Return a value of a log's head as it may be kept: plain, and without secrets."""
+    return _concealed(plain(value))
+
+
+def _concealed(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [_concealed(one) for one in value]
+    if isinstance(value, dict):
+        return {
+            redact(name): MARK if isinstance(one, str) and SECRET_NAME.search(name) else _concealed(one)
+            for name, one in value.items()
+        }  # fmt: skip
+    return value
+
+
+def mapping(value: Any) -> Json:
+    """Return an object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def rows(value: Any) -> list[Any]:
+    """Return a list; an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def words(value: Any) -> str | None:
+    """Return a text that is not empty; None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def whole(value: Any) -> int | None:
+    """Return a count or a number of tokens; None for what is none."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= MAX_QUANTITY else None
+
+
+def millis(seconds: Any) -> int | None:
+    """Return seconds as milliseconds; None for what is no time."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    return round(seconds * 1000) if 0 <= seconds <= MAX_QUANTITY / 1000 else None
+
+
+def usd(value: Any) -> float | None:
+    """Return an amount of money of one trial; None for what is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= MAX_USD else None
