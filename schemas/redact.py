@@ -67,8 +67,15 @@ def _secret_values() -> tuple[str, ...]:
     return tuple(value for value in values if len(value) >= MIN_SECRET_CHARS)
 
 
-BEGINNINGS = ("sk-", "gh", "AKIA", "AIza", "hf_", "xox", "gsk_", "xai-", "nvapi-", "glpat-")
-"""What every key of `KEY_SHAPES` begins with."""
+BEGINNINGS = ("hf_", "xox", "gsk_", "github_pat_")
+"""What keys of `KEY_SHAPES` begin with, but for those below."""
+
+MARKED = tuple(
+    re.compile(one)
+    for one in (r"gh[pousr]_", r"A(?:KIA|Iza)", r"-(?:(?<=sk-)|(?<=xai-)|(?<=nvapi-)|(?<=glpat-))")
+)
+"""The others: each is looked for by one letter or two that most texts have few of, which takes a
+third of the time."""
 
 WORDS = ("authorization", "bearer")
 """What `AUTHORIZATION` looks for, in any case."""
@@ -94,6 +101,9 @@ def may_hold_secret(text: str) -> bool:
     """
     for beginning in BEGINNINGS:  # a loop is twice as quick as `any` here
         if beginning in text:
+            return True
+    for mark in MARKED:
+        if mark.search(text):
             return True
     for value in _secret_marks():
         if value in text:

@@ -28,6 +28,7 @@ from analyze.importers.inspect.log import Entry, Log, SampleError, opened
 from analyze.importers.inspect.row import MAX_EPOCHS, Notes, Place, packed_of
 from analyze.importers.inspect.scores import headline_column, number_of, scores_of, values_of
 from analyze.importers.inspect.values import Json, mapping, rows, words
+from analyze.importers.inspect.workers import Job, made_rows
 from analyze.importers.lines import Packed
 from schemas.base import Finding, error, warning
 from schemas.errors import ConfigError, Problem
@@ -86,7 +87,7 @@ def import_inspect(
 
 
 def _by_fullness(logs: tuple[Path, ...], problems: list[Problem]) -> list[Path]:
-    """Return logs in order of their paths, of the same eval the fullest first; none that is none."""
+    """Return logs in order of their paths, of the same eval the fullest first."""
     if len(logs) == 1:
         return [*logs]
     facts: dict[Path, tuple[Any, ...]] = {}
@@ -216,15 +217,14 @@ class _Import:
             is_verdict=is_verdict,
         )
         left = dict(self._summaries)
-        for entry in self._entries:
-            key = entry.sample_id, entry.epoch
-            try:
-                sample = self._log.sample(entry)
-                yield packed_of(sample, self._case_ids[key[0]], key, place, self._notes)
-            except (SampleError, TypeError, RecursionError) as exc:
-                self._refuse(entry, str(exc), key in left)
-                continue
-            left.pop(key, None)
+        jobs = [Job(entry, self._case_ids[entry.sample_id]) for entry in self._entries]
+        for made in made_rows(self._log, self._path, jobs, place, self._notes):
+            key = made.entry.sample_id, made.entry.epoch
+            if made.packed is None:
+                self._refuse(made.entry, made.why, key in left)
+            else:
+                left.pop(key, None)
+                yield made.packed
         for key, summary in left.items():
             yield packed_of(summary, self._case_ids[key[0]], key, place, self._notes)
 

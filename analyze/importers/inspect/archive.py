@@ -36,7 +36,15 @@ FREE_BYTES = 1 << 30
 
 
 class MemberError(ValueError):
-    """A member cannot be read; the text says why."""
+    """A member cannot be read.
+
+    Args:
+        name: of it.
+        why: it cannot.
+    """
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"`{name:.200}` {why}")
 
 
 class Member(NamedTuple):
@@ -82,21 +90,21 @@ class Archive:
         """
         member = self.members.get(name)
         if member is None:
-            raise MemberError(f"`{name:.200}` is not there")
+            raise MemberError(name, "is not there")
         if member.is_encrypted:
-            raise MemberError(f"`{name:.200}` is encrypted")
+            raise MemberError(name, "is encrypted")
         if member.n_bytes > MAX_MEMBER_BYTES:
             size = f"{member.n_bytes:,} bytes unpacked"
-            raise MemberError(f"`{name:.200}` has {size}, of at most {MAX_MEMBER_BYTES:,}")
+            raise MemberError(name, f"has {size}, of at most {MAX_MEMBER_BYTES:,}")
         content = self._unpacked(name, member, self._packed(name, member))
         if len(content) != member.n_bytes or zlib.crc32(content) != member.crc:
-            raise MemberError(f"`{name:.200}` is damaged: not what the directory says it is")
+            raise MemberError(name, "is damaged: not what the directory says it is")
         return content
 
     def _packed(self, name: str, member: Member) -> memoryview:
         raw = os.pread(self._file, member.packed_bytes + HEADER_BYTES, member.offset)
         if len(raw) < LOCAL_HEADER.size or not raw.startswith(LOCAL_MAGIC):
-            raise MemberError(f"`{name:.200}` does not begin where the directory says")
+            raise MemberError(name, "does not begin where the directory says")
         _, n_name, n_extra = LOCAL_HEADER.unpack_from(raw)
         begin = LOCAL_HEADER.size + n_name + n_extra
         if begin > HEADER_BYTES:
@@ -112,11 +120,11 @@ class Archive:
             if member.method == ZSTANDARD:
                 return self._zstd.stream_reader(packed, read_across_frames=True).read(most)
         except (zlib.error, zstandard.ZstdError) as exc:
-            raise MemberError(f"`{name:.200}` is damaged: {exc}") from None
+            raise MemberError(name, f"is damaged: {exc}") from None
         if member.method == STORED:
             return bytes(packed[:most])
-        what = f"`{name:.200}` is packed by method {member.method}"
-        raise MemberError(f"{what}; stored, deflate (8) and zstd (93) can be read")
+        what = f"is packed by method {member.method}; stored, deflate (8) and zstd (93) can be read"
+        raise MemberError(name, what)
 
 
 def _members_of(path: Path) -> dict[str, Member]:

@@ -39,7 +39,7 @@ KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("api_key_missing", r"environment variable not (?:set|found)|No \w*API_KEY"),
         ("container_error", r"docker|sandbox|compose|kubernetes|\bpod\b|container"),
         ("stream_interrupted", r"ReadTimeout|APITimeoutError|RemoteProtocolError|IncompleteRead"),
-        ("connection_error", r"APIConnectionError|ConnectError|ConnectTimeout|Connection(?:Reset|Refused|Aborted)?Error|NameResolution"),
+        ("connection_error", r"ConnectError|ConnectTimeout|Connection\w{0,9}Error|NameResolution"),
         ("http_503", r"ServiceUnavailable|OverloadedError"),
         ("http_500", r"InternalServerError"),
         ("invalid_messages", r"BadRequestError"),

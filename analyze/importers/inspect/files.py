@@ -1,8 +1,8 @@
 """Which logs lie at a path: one, or those of a folder, without what would be counted twice.
 
 Shards lie in `<name>.shards/<k>/` beside the log that they were merged into, which counts in their
-place once it is a success and newer, by the rule of the tool's own listing. A log that was recovered
-after a crash holds the same eval as the one beside it.
+place once it is a success and newer, by the rule of the tool's own listing. A log that was
+recovered after a crash holds the same eval as the one beside it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _one(path: Path) -> Path:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield the logs in a folder and below it; what is hidden, as `.buffer` is, and links are not."""
+    """Yield the logs in a folder and below it; none of hidden folders, as `.buffer` is, or links."""
     real, looks = folder.resolve(), 0
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

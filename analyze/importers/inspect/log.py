@@ -63,15 +63,20 @@ class Log(Protocol):
         """Close the file."""
 
 
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[Log]:
-    """Yield a log.
+def open_log(path: Path) -> Log:
+    """Return a log, which the caller closes.
 
     Raises:
         ConfigError: it is none.
         OSError: it cannot be read.
     """
-    log: Log = EvalFile(path) if path.suffix == ".eval" else JsonFile(path)
+    return EvalFile(path) if path.suffix == ".eval" else JsonFile(path)
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Log]:
+    """Yield a log; as `open_log`."""
+    log = open_log(path)
     try:
         yield log
     finally:

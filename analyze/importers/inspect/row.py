@@ -1,15 +1,14 @@
 """One sample as a line of ours, with its trace.
 
-`passed` is what the deciding scorer said, where all that it said in the log is 0 or 1; a limit takes
-no score away, as the tool counts it too. A sample that ended in an error of anything but the model,
-or was declared invalid, has no verdict.
+`passed` is what the deciding scorer said, where all that it said in the log is 0 or 1; a limit
+takes no score away, as the tool counts it too. A sample that ended in an error of anything but the
+model, or was declared invalid, has no verdict.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from analyze.importers.defaults import moment_of
 from analyze.importers.inspect.failures import failure_of, said_of

@@ -32,7 +32,7 @@ def scores_of(sample: Json) -> Json:
 
 
 def values_of(scores: Json) -> Iterator[tuple[str, Any]]:
-    """Yield each value by its name: the scorer's, and behind a `/` the part of a score of several."""
+    """Yield each value by its name: the scorer's, and behind a `/` the part of it."""
     for scorer, score in scores.items():
         value = score.get("value") if isinstance(score, dict) else score
         unscored = is_unscored(score)

@@ -1,4 +1,4 @@
-"""Tokens of models as ours: those that came from a cache, or went into it, are part of the input."""
+"""Tokens of models as ours: what came from a cache, or went into it, is part of the input."""
 
 from __future__ import annotations
 

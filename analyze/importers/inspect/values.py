@@ -80,11 +80,14 @@ def _concealed(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_concealed(one) for one in value]
     if isinstance(value, dict):
-        return {
-            redact(name): MARK if isinstance(one, str) and SECRET_NAME.search(name) else _concealed(one)
-            for name, one in value.items()
-        }  # fmt: skip
+        return {redact(name): _of_name(name, one) for name, one in value.items()}
     return value
+
+
+def _of_name(name: str, value: JsonValue) -> JsonValue:
+    """Return a value without secrets; a text whose name is a secret's is one."""
+    is_secret = isinstance(value, str) and SECRET_NAME.search(name)
+    return MARK if is_secret else _concealed(value)
 
 
 def mapping(value: Any) -> Json:
