@@ -24,8 +24,9 @@ from analyze.importers.inspect.head import (
     started_at,
     thinking_level_of,
 )
-from analyze.importers.inspect.log import Entry, Log, SampleError, opened
+from analyze.importers.inspect.log import Log, opened
 from analyze.importers.inspect.row import MAX_EPOCHS, Notes, Place, packed_of
+from analyze.importers.inspect.samples import Entry, SampleError
 from analyze.importers.inspect.scores import headline_column, number_of, scores_of, values_of
 from analyze.importers.inspect.values import Json, mapping, rows, words
 from analyze.importers.inspect.workers import Job, made_rows
@@ -218,7 +219,7 @@ class _Import:
         )
         left = dict(self._summaries)
         jobs = [Job(entry, self._case_ids[entry.sample_id]) for entry in self._entries]
-        for made in made_rows(self._log, self._path, jobs, place, self._notes):
+        for made in made_rows(self._log, jobs, place, self._notes):
             key = made.entry.sample_id, made.entry.epoch
             if made.packed is None:
                 self._refuse(made.entry, made.why, key in left)

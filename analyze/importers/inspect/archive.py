@@ -64,15 +64,16 @@ class Archive:
 
     Args:
         path: of the file.
+        members: of it that are asked for, where its directory was read before.
 
     Raises:
         ConfigError: it is no whole zip, or would unpack to more than a log does.
         OSError: it cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.members = _members_of(path)
+    def __init__(self, path: Path, members: dict[str, Member] | None = None) -> None:
+        self.path = path
+        self.members = _members_of(path) if members is None else members
         """By name, in the order in which each stands there last."""
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._zstd = zstandard.ZstdDecompressor()

@@ -27,8 +27,8 @@ INVALIDATED = "config_invalid"
 """Of a sample that somebody declared invalid after the fact: it has no verdict."""
 
 HTTP_STATUS = re.compile(
-    r"(?:error code|status[ _]code|statuscode|http(?:/\d\.\d)?|status)\W{0,4}([45]\d\d)\b", re.IGNORECASE
-)  # fmt: skip
+    r"(?:error code|status[ _]?code|http(?:/\d\.\d)?|status)\W{0,4}([45]\d\d)\b", re.IGNORECASE
+)
 
 KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (failure, re.compile(pattern, re.IGNORECASE))

@@ -38,9 +38,9 @@ def is_log(path: Path) -> bool:
         return head_of(path).startswith(ZIP_MAGIC)
     if path.suffix != ".json" or path.name == INDEX:
         return False
-    head = head_of(path)
+    head = head_of(path).lstrip(b"\xef\xbb\xbf \r\n\t")
     keys = (b'"version"', b'"status"', b'"eval"', b'"task"')
-    return head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{") and all(one in head for one in keys)
+    return head.startswith(b"{") and all(one in head for one in keys)
 
 
 def holds_logs(folder: Path) -> bool:
@@ -90,7 +90,7 @@ def _one(path: Path) -> Path:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield the logs in a folder and below it; none of hidden folders, as `.buffer` is, or links."""
+    """Yield the logs in a folder and below it; none of hidden folders (`.buffer`), nor links."""
     real, looks = folder.resolve(), 0
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -117,9 +117,10 @@ def _merged_shards(found: list[Path]) -> set[Path]:
             for one in (shards.with_name(f"{name}{end}.eval") for end in ("", RECOVERED))
             if one in there
         ]
-        if merged and all(map(_is_finished, merged)):
-            if path.stat().st_mtime_ns < min(one.stat().st_mtime_ns for one in merged):
-                hidden.add(path)
+        if not merged or not all(map(_is_finished, merged)):
+            continue
+        if path.stat().st_mtime_ns < min(one.stat().st_mtime_ns for one in merged):
+            hidden.add(path)
     return hidden
 
 

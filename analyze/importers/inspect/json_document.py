@@ -81,10 +81,12 @@ class JsonDocument:
     def _split(self, name: str) -> Any:
         """Note where each item is, and return the document without them."""
         key = f'"{name}"'.encode()
-        with self._path.open("rb") as file:
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
-                begin, end = self._list_in(raw, key)
-                return loads(raw[:begin] + raw[end:])
+        with (
+            self._path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw,
+        ):
+            begin, end = self._list_in(raw, key)
+            return loads(raw[:begin] + raw[end:])
 
     def _list_in(self, raw: mmap.mmap, key: bytes) -> tuple[int, int]:
         """Return where the inside of the list begins and ends."""

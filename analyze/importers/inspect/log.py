@@ -1,20 +1,27 @@
-"""One log, `.eval` or `.json`: its head, which samples it has, and each of these as one object.
+"""One log, `.eval` or `.json`: its head, and which samples it has.
 
-A sample is a member of its own, or a folder of them: a shell, and messages, events and attachments
-in chunks that are named by the index of their first. Both kinds may stand in one log. A log that
-crashed or still runs has no header.json; what it began with and its summaries are in `_journal`.
+A log that crashed or still runs has no header.json; what it began with and its summaries are in
+`_journal`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from analyze.importers.inspect.archive import Archive, MemberError
+from analyze.importers.inspect.archive import Archive, Member
 from analyze.importers.inspect.json_document import JsonDocument
+from analyze.importers.inspect.samples import (
+    SHELL,
+    Chunks,
+    Entry,
+    Part,
+    SampleError,
+    Samples,
+)
 from analyze.importers.inspect.values import Json, loads, mapping, rows
 from schemas.errors import ConfigError, Problem
 
@@ -24,22 +31,6 @@ SAMPLE = re.compile(
     r"samples/(.*)_epoch_(\d{1,9})(\.json|/sample\.json|/skeleton\.json)", re.DOTALL
 )
 CHUNK = re.compile(r"(.*/)(messages|events|attachments)/(\d{1,12})\.json", re.DOTALL)
-
-Chunks = dict[str, dict[str, list[tuple[int, str]]]]
-"""Members by folder and kind, with the index of their first item."""
-
-
-class Entry(NamedTuple):
-    """A sample of a log."""
-
-    sample_id: str
-    epoch: int
-    place: str | int
-    """Of its content in the log."""
-
-
-class SampleError(ValueError):
-    """A sample cannot be read; the text says why."""
 
 
 class Log(Protocol):
@@ -103,6 +94,7 @@ class EvalFile:
                 raise ConfigError([Problem(path, what)])
             self.header = self._header(path)
             self.entries, self._chunks = _entries_of(names)
+            self._samples = Samples(self._archive, self._chunks)
         except BaseException:
             self.close()
             raise
@@ -123,59 +115,32 @@ class EvalFile:
 
     def sample(self, entry: Entry) -> Json:
         """Return a sample; as `Log`."""
-        name = str(entry.place)
-        found = self._loaded(name)
-        if not isinstance(found, dict):
-            message = f"`{name:.200}` is no JSON object"
-            raise SampleError(message)
-        return found if name.endswith(".json") and not name.endswith("/sample.json") else self._whole(
-            name.removesuffix("sample.json"), found
-        )  # fmt: skip
+        return self._samples.sample(entry)
 
-    def _whole(self, folder: str, shell: Json) -> Json:
-        """Return a sample of chunks as one object, in the shape of one that is a member."""
-        metadata = f"{folder}metadata.json"
-        if metadata in self._archive.members:
-            shell["metadata"] = self._loaded(metadata)
-        pool = self._sequence(folder, "messages")
-        shell["messages"] = expanded(shell.get("message_refs"), pool)
-        shell["events"] = self._sequence(folder, "events")
-        shell["events_data"] = {"messages": pool}
-        texts = self._sequence(folder, "attachments")
-        shell["attachments"] = {str(index): text for index, text in enumerate(texts)}
-        return shell
-
-    def _sequence(self, folder: str, kind: str) -> list[Any]:
-        chunks = self._chunks.get(folder, {}).get(kind, [])
-        items: list[Any] = []
-        for start, name in sorted(chunks):
-            if start != len(items):
-                message = (
-                    f"`{name:.200}` begins at {start:,}, and {len(items):,} items are before it"
-                )
-                raise SampleError(message)
-            items += rows(self._loaded(name))
-        return items
-
-    def _loaded(self, name: str) -> Any:
-        try:
-            return loads(self._archive.read(name))
-        except MemberError as exc:
-            raise SampleError(str(exc)) from None
-        except ValueError as exc:
-            message = f"`{name:.200}` is no JSON: {exc}"
-            raise SampleError(message) from None
+    def part(self, entries: Sequence[Entry]) -> Part:
+        """Return where some samples lie."""
+        there = self._archive.members
+        members: dict[str, Member] = {}
+        chunks: Chunks = {}
+        for entry in entries:
+            name = str(entry.place)
+            folder = name.removesuffix(SHELL)
+            names = [name, f"{folder}metadata.json"]
+            if folder in self._chunks:
+                chunks[folder] = self._chunks[folder]
+                names += [one for kind in chunks[folder].values() for _, one in kind]
+            members |= {one: there[one] for one in names if one in there}
+        return Part(self._archive.path, members, chunks)
 
     def summaries(self) -> Iterator[Json]:
         """Yield what the log says of its samples in short; as `Log`."""
         names = self._archive.members
-        found = [SUMMARIES] if SUMMARIES in names else sorted(
-            (name for name in names if JOURNAL.fullmatch(name)),
-            key=lambda name: int(name.rpartition("/")[2].removesuffix(".json")),
-        )  # fmt: skip
-        for name in found:
+        journal = {int(match[1]): name for name in names if (match := JOURNAL.fullmatch(name))}
+        for name in [SUMMARIES] if SUMMARIES in names else [journal[n] for n in sorted(journal)]:
             with contextlib.suppress(SampleError):
-                yield from (one for one in rows(self._loaded(name)) if isinstance(one, dict))
+                yield from (
+                    one for one in rows(self._samples.loaded(name)) if isinstance(one, dict)
+                )
 
 
 class JsonFile:
@@ -253,20 +218,3 @@ def _entries_of(names: dict[str, Any]) -> tuple[tuple[Entry, ...], Chunks]:
             kinds = chunks.setdefault(match[1], {})
             kinds.setdefault(match[2], []).append((int(match[3]), name))
     return tuple(Entry(*key, name) for key, name in found.items()), chunks
-
-
-def expanded(refs: Any, pool: list[Any]) -> list[Any]:
-    """Return the items of a pool that ranges `[start, end)` name; what is no range is none."""
-    found: list[Any] = []
-    for one in rows(refs):
-        if isinstance(one, list) and len(one) == 2 and all(type(end) is int for end in one):
-            begin, end = max(one[0], 0), max(one[1], 0)
-            found += pool[begin:end]
-        if len(found) > MAX_EXPANDED:
-            message = f"names more than {MAX_EXPANDED:,} messages of its pool"
-            raise SampleError(message)
-    return found
-
-
-MAX_EXPANDED = 1_000_000
-"""Messages that ranges may name together: each may name the whole pool."""

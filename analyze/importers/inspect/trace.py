@@ -14,7 +14,7 @@ import orjson
 
 from analyze.importers.defaults import moment_of
 from analyze.importers.inspect.failures import message_of
-from analyze.importers.inspect.log import expanded
+from analyze.importers.inspect.samples import expanded
 from analyze.importers.inspect.transcript import (
     calls_of,
     output_message,
@@ -57,6 +57,8 @@ class Trace:
         self._paths: dict[str, str | None] = {}
         self._seen: dict[str | None, set[str]] = {}
         """Messages by trajectory."""
+        self._scorers: set[str | None] = set()
+        """Trajectories of scorers that ask a model, which are not of the trial's own time."""
         self._asked: set[str] = set()
         self._answered: set[str] = set()
         self._steps: list[Json] = []
@@ -123,7 +125,7 @@ class Trace:
         span = event.get("span_id")
         if not isinstance(span, str):
             scoring = [one for one in self._steps if one.get("type") in SCORERS]
-            return f"main/{_name(scoring[-1])}" if scoring else None
+            return self._scorer_path(scoring[-1]) if scoring else None
         if span not in self._paths:
             self._paths[span] = self._path_of(span)
         return self._paths[span]
@@ -139,11 +141,16 @@ class Trace:
         for one in reversed(chain):
             kind = one.get("type")
             if kind == "scorer":
-                return f"main/{_name(one)}"
+                return self._scorer_path(one)
             if kind == "agent" and is_within:
                 names.append(_name(one))
             is_within = is_within or kind in {"agent", "tool", "handoff"}
         return "/".join(["main", *names])[:MAX_NAME] if names else None
+
+    def _scorer_path(self, span: Json) -> str:
+        path = f"main/{_name(span)}"
+        self._scorers.add(path)
+        return path
 
     def _model(self, event: Json) -> None:
         path = self._path(event)
@@ -159,7 +166,7 @@ class Trace:
         took = millis(output.get("time")) if took is None else took
         if path is None:
             self.n_turns += 1
-        if took is not None and event.get("cache") != "read" and not self._is_scorer(path):
+        if took is not None and event.get("cache") != "read" and path not in self._scorers:
             self.model_ms = took + (self.model_ms or 0)
         detail = {"served_model": words(output.get("model")), "e2e_ms": took}
         usage = mapping(output.get("usage"))
@@ -170,10 +177,6 @@ class Trace:
                 detail |= {"cost_usd": cost, "cost_source": "computed"}
         self._add("runner", path, name="provider_reply", detail=detail)
         self._assistant(output_message(output), path)
-
-    def _is_scorer(self, path: str | None) -> bool:
-        scorers = (one for one in self._spans.values() if one.get("type") == "scorer")
-        return path is not None and path in {f"main/{_name(one)}" for one in scorers}
 
     def _messages(self, messages: list[Any], path: str | None) -> None:
         """Add what was not seen on a trajectory."""
@@ -213,7 +216,7 @@ class Trace:
             return
         if call_id:
             self._asked.add(call_id)
-        if not (path is not None and self._is_scorer(path)):
+        if path not in self._scorers:
             self.tools[tool] = None
         arguments = resolved(call.get("arguments"), self._texts)
         is_text = isinstance(arguments, str)
@@ -230,9 +233,8 @@ class Trace:
         path = self._path(event)
         if words(event.get("function")):
             self._call(event, path)
-        if nested := rows(event.get("events")):
-            if depth < MAX_NESTED:
-                self._take(nested, depth + 1)
+        if (nested := rows(event.get("events"))) and depth < MAX_NESTED:
+            self._take(nested, depth + 1)
         took = millis(event.get("working_time"))
         if took is None:
             began, ended = moment_of(event.get("timestamp")), moment_of(event.get("completed"))
