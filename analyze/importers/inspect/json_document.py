@@ -46,6 +46,7 @@ class JsonDocument:
                 self._items = rows(self.rest.pop(name, None))
             else:
                 self.rest = self._object(self._split(name))
+                self.rest.pop(name, None)
         except ValueError as exc:
             raise ConfigError([Problem(path, f"is no JSON: {exc}")]) from None
 
