@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench duckdb pipx openclaw openclaw-newest mini-swe-agent harbor clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench duckdb pipx openclaw openclaw-newest mini-swe-agent harbor inspect clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -138,6 +138,22 @@ $(HARBOR): $(STAMP)
 
 harbor: $(HARBOR)
 
+# The real Inspect, which runs evals on its own mock model and reads their logs; 600 MB apart from our
+# own environment, for the numbers of its data frames as well.
+INSPECT_VERSION := 0.3.285
+INSPECT := .tools/.inspect-$(INSPECT_VERSION)
+
+$(INSPECT):
+	@if $(PYTHON) -m venv .tools/inspect-$(INSPECT_VERSION) \
+		&& .tools/inspect-$(INSPECT_VERSION)/bin/python -m pip install --quiet --disable-pip-version-check \
+			inspect-ai==$(INSPECT_VERSION) pandas pyarrow; then \
+		touch $@; \
+	else \
+		echo "pip could not install Inspect: tests beside it are skipped (CI: fail)"; \
+	fi
+
+inspect: $(INSPECT)
+
 # Older DuckDB, as people have it: the command line of the registry, and the oldest that we promise.
 DUCKDB := .tools/.duckdb-1.4.4-1.1.3
 
@@ -206,7 +222,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude codex opencode openclaw ## run the tests against real agents, containers, the embedded model and the sandbox
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark ray moto azurite swebench harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark ray moto azurite swebench harbor inspect duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Any version that installs, beside the pinned one; a night's job, since a new one may need other code.

@@ -91,7 +91,7 @@ def write_eval(path, found, method="deflate"):
 
 
 def zstd_zip(parts):
-    """A zip whose members are two frames of zstd each (method 93), which `zipfile` does not write."""
+    """A zip of members of two zstd frames each (method 93), which `zipfile` does not write."""
     body, directory = b"", b""
     for name, raw in parts:
         half = len(raw) // 2

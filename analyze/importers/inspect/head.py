@@ -73,19 +73,20 @@ def headlines_of(header: Json, model_id: str) -> Iterator[Headline]:
     scores = [one for one in rows(results.get("scores")) if isinstance(one, dict)]
     if not scores and isinstance(results.get("scorer"), dict):  # the first logs had one
         scores = [results["scorer"] | {"metrics": results.get("metrics")}]
-    reducers = {one.get("reducer") for one in scores}
+    reducers = {words(one.get("reducer")) for one in scores}
     for score in scores:
         name, scorer = words(score.get("name")), words(score.get("scorer"))
         if name is None:
             continue
         full = name if scorer in {None, name} else f"{scorer}/{name}"
         metrics = {key: mapping(one) for key, one in mapping(score.get("metrics")).items()}
-        errors = [key for key, one in metrics.items() if STDERR in {key, one.get("name")}]
+        errors = [key for key, one in metrics.items() if STDERR in (key, one.get("name"))]
         stderr = _number(metrics[errors[0]].get("value")) if errors else None
         others = [key for key in metrics if key not in errors]
-        means = [key for key in others if {key, metrics[key].get("name")} & OF_MEANS]
+        means = [key for key in others if OF_MEANS & {key, words(metrics[key].get("name"))}]
         owners = set(means or others[:1])
-        behind = f"/{score.get('reducer')}" if len(reducers) > 1 and score.get("reducer") else ""
+        reducer = words(score.get("reducer"))
+        behind = f"/{reducer}" if reducer and len(reducers) > 1 else ""
         for key in others or errors:
             yield Headline(
                 model_id=model_id,
