@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from analyze.importers.base import Written
 
 
+def never(_: Path) -> bool:
+    """Return that a file or folder is none of a format; of one that must be named."""
+    return False
+
+
 FileProgress = Callable[[int, int], None]
 """Is told how many files of all are done."""
 
@@ -40,7 +45,7 @@ class Importer:
     """Of `analyze import`, that this format has; any other one is an error."""
     run: Callable[[ImportRequest], list[Written]]
     """Makes the run folders."""
-    detect: Callable[[Path], bool]
+    detect: Callable[[Path], bool] = never
     """Returns whether a file or folder is one import of this format, by a quick look at it; of what
     cannot be read it is False, and nothing is raised."""
 
