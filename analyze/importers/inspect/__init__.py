@@ -7,6 +7,7 @@ Then each sample is read and written, so that no more than one is in memory.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -134,17 +135,22 @@ class _Import:
         self._suite_id = suite_id or slug_of(str(self._spec["task"]))
         self._model_id = slug_of(self._model)
         self._entries = self._believed(log.entries)
-        self._summaries = self._summed_up()
+        self._there = {(one.sample_id, one.epoch) for one in self._entries}
+        self._column: str | None = None
+        """Score that decides, as far as it is known."""
+        self._decided: dict[Key, Any] = {}
+        """What that score is, of samples with a summary: more of these would fill the memory."""
+        for key, summary in self._summaries():
+            self._decided[key] = self._decided_of(scores_of(summary))
         self._planned = self._plan()
-        known = {entry.sample_id for entry in self._entries}
-        known |= {sample_id for sample_id, _ in (*self._planned, *self._summaries)}
-        self._case_ids = slugs_of(sorted(known))
+        known = (sample_id for sample_id, _ in (*self._there, *self._planned, *self._decided))
+        self._case_ids = slugs_of(sorted(set(known)))
 
     def written(self, runs_dir: Path) -> Written:
         """Write the folder."""
         source = {self._path.name: self._path}
-        there = {(one.sample_id, one.epoch) for one in self._entries} | self._summaries.keys()
-        missing = [key for key in self._planned if key not in there]
+        known = self._there | self._decided.keys()
+        missing = [key for key in self._planned if key not in known]
         record = new_record(
             sources=source,
             run_id=self.run_id,
@@ -168,14 +174,17 @@ class _Import:
             self._findings.append(error("bad_epoch", "", what))
         return [one for one in entries if 1 <= one.epoch <= MAX_EPOCHS]
 
-    def _summed_up(self) -> dict[Key, Json]:
-        """Return the summaries by sample; the last of each counts."""
-        found: dict[Key, Json] = {}
+    def _summaries(self) -> Iterator[tuple[Key, Json]]:
+        """Yield summaries by sample; of several of one sample the last counts."""
         for one in self._log.summaries():
             sample_id, epoch = one.get("id"), one.get("epoch")
             if isinstance(sample_id, str | int) and type(epoch) is int and 1 <= epoch <= MAX_EPOCHS:
-                found[str(sample_id), epoch] = one
-        return found
+                yield (str(sample_id), epoch), one
+
+    def _decided_of(self, scores: Json) -> Any:
+        if self._column is None and scores:
+            self._column = headline_column(self._log.header, scores)
+        return next((value for name, value in values_of(scores) if name == self._column), None)
 
     def _plan(self) -> dict[Key, None]:
         dataset, config = mapping(self._spec.get("dataset")), mapping(self._spec.get("config"))
@@ -203,7 +212,7 @@ class _Import:
 
     def _results(self) -> Iterator[Packed]:
         """Yield every sample, one after the other in memory; then those that only a summary has."""
-        column, is_verdict = self._deciding()
+        is_verdict = self._is_verdict()
         begin = started_at(self._log.header)
         place = Place(
             run_id=self.run_id,
@@ -214,50 +223,38 @@ class _Import:
             thinking_level=thinking_level_of(self._log.header),
             started_at_ms=file_moment(self._path) if begin is None else begin,
             request=request_of(self._log.header),
-            column=column,
+            column=self._column,
             is_verdict=is_verdict,
         )
-        left = dict(self._summaries)
+        left = self._decided.keys() - self._there
         jobs = [Job(entry, self._case_ids[entry.sample_id]) for entry in self._entries]
         for made in made_rows(self._log, jobs, place, self._notes):
-            key = made.entry.sample_id, made.entry.epoch
-            if made.packed is None:
-                self._refuse(made.entry, made.why, key in left)
-            else:
-                left.pop(key, None)
+            if made.packed is not None:
                 yield made.packed
-        for key, summary in left.items():
-            yield packed_of(summary, self._case_ids[key[0]], key, place, self._notes)
+                continue
+            key = made.entry.sample_id, made.entry.epoch
+            self._refuse(made.entry, made.why, key in self._decided)
+            left |= {key} & self._decided.keys()
+        if left:
+            found = {key: summary for key, summary in self._summaries() if key in left}
+            for key, summary in found.items():
+                yield packed_of(summary, self._case_ids[key[0]], key, place, self._notes)
 
     def _refuse(self, entry: Entry, why: str, is_summed_up: bool) -> None:
         also = "its summary stands for it" if is_summed_up else "left out"
         what = f"{entry.sample_id!r:.100}, epoch {entry.epoch}: {why}; {also}"
         self._findings.append(error("sample_unreadable", "", what))
 
-    def _deciding(self) -> tuple[str | None, bool]:
-        """Return the score that decides, and whether all its values are verdicts."""
-        column: str | None = None
-        is_known = False
-        for scores in self._all_scores():
-            if not is_known and scores:
-                column, is_known = headline_column(self._log.header, scores), True
-            if column is None:
+    def _is_verdict(self) -> bool:
+        """Return whether all values of the score that decides are verdicts."""
+        for entry in self._entries:
+            if (entry.sample_id, entry.epoch) in self._decided:
                 continue
-            for name, value in values_of(scores):
-                if name == column and not _is_verdict(value):
-                    return column, False
-        return column, column is not None
-
-    def _all_scores(self) -> Iterator[Json]:
-        left = {(one.sample_id, one.epoch): one for one in self._entries}
-        for key, summary in self._summaries.items():
-            left.pop(key, None)
-            yield scores_of(summary)
-        for entry in left.values():
-            try:
-                yield scores_of(self._log.sample(entry))
-            except SampleError:
-                continue
+            with contextlib.suppress(SampleError):
+                value = self._decided_of(scores_of(self._log.sample(entry)))
+                if not _is_verdict(value):
+                    return False
+        return self._column is not None and all(map(_is_verdict, self._decided.values()))
 
     def _note_values(self) -> None:
         for name, count in self._notes.values.items():
