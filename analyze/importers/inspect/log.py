@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from analyze.importers.inspect.archive import Archive, Member
+from analyze.importers.inspect.archive import Archive
 from analyze.importers.inspect.json_document import JsonDocument
 from analyze.importers.inspect.samples import (
     SHELL,
@@ -117,20 +117,31 @@ class EvalFile:
         """Return a sample; as `Log`."""
         return self._samples.sample(entry)
 
+    def n_bytes(self, entry: Entry) -> int:
+        """Return the size of a sample, unpacked."""
+        there = self._archive.members
+        return sum(there[name].n_bytes for name in self._names(entry) if name in there)
+
     def part(self, entries: Sequence[Entry]) -> Part:
         """Return where some samples lie."""
         there = self._archive.members
-        members: dict[str, Member] = {}
-        chunks: Chunks = {}
-        for entry in entries:
-            name = str(entry.place)
+        names = [name for entry in entries for name in self._names(entry)]
+        folders = [str(entry.place).removesuffix(SHELL) for entry in entries]
+        return Part(
+            self._archive.path,
+            {name: there[name] for name in names if name in there},
+            {folder: self._chunks[folder] for folder in folders if folder in self._chunks},
+        )
+
+    def _names(self, entry: Entry) -> Iterator[str]:
+        """Yield the members that a sample is made of."""
+        name = str(entry.place)
+        yield name
+        if name.endswith(f"/{SHELL}"):
             folder = name.removesuffix(SHELL)
-            names = [name, f"{folder}metadata.json"]
-            if folder in self._chunks:
-                chunks[folder] = self._chunks[folder]
-                names += [one for kind in chunks[folder].values() for _, one in kind]
-            members |= {one: there[one] for one in names if one in there}
-        return Part(self._archive.path, members, chunks)
+            yield f"{folder}metadata.json"
+            for kind in self._chunks.get(folder, {}).values():
+                yield from (chunk for _, chunk in kind)
 
     def summaries(self) -> Iterator[Json]:
         """Yield what the log says of its samples in short; as `Log`."""

@@ -17,11 +17,13 @@ from analyze.importers.inspect.row import Notes, Place, packed_of
 from analyze.importers.inspect.samples import Entry, Part, SampleError, Samples
 from analyze.importers.lines import Packed
 
-MIN_SAMPLES = 5_000
-"""From here on processes are worth their start."""
+MIN_BYTES = 1 << 25
+"""Of samples, unpacked; from here on processes are worth their start."""
 
 MAX_PROCESSES = 8
-CHUNK = 100
+CHUNK, CHUNK_BYTES = 100, 1 << 23
+"""Samples that a process takes at once, and from where on they are enough."""
+
 AHEAD = 3
 """Chunks a process that may wait to be written."""
 
@@ -55,8 +57,8 @@ def made_rows(log: Log, jobs: Sequence[Job], place: Place, notes: Notes) -> Iter
         OSError: the file cannot be read.
     """
     n_processes = min(os.cpu_count() or 1, MAX_PROCESSES)
-    is_many = n_processes > 1 and len(jobs) >= MIN_SAMPLES
-    if not is_many or not isinstance(log, EvalFile):  # the other kind is in memory already
+    # a log of the other kind is in memory already
+    if not isinstance(log, EvalFile) or n_processes == 1 or _n_bytes(log, jobs) < MIN_BYTES:
         yield from (made(log, job, place, notes) for job in jobs)
         return
     pool = ProcessPoolExecutor(
@@ -68,8 +70,7 @@ def made_rows(log: Log, jobs: Sequence[Job], place: Place, notes: Notes) -> Iter
     waiting: deque[Future[tuple[list[Made], Notes]]] = deque()
     with pool:
         try:
-            for at in range(0, len(jobs), CHUNK):
-                some = jobs[at : at + CHUNK]
+            for some in _chunks(log, jobs):
                 waiting.append(pool.submit(_make, log.part([one.entry for one in some]), some))
                 if len(waiting) > AHEAD * n_processes:
                     yield from _taken(waiting.popleft(), notes)
@@ -77,6 +78,23 @@ def made_rows(log: Log, jobs: Sequence[Job], place: Place, notes: Notes) -> Iter
                 yield from _taken(waiting.popleft(), notes)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _n_bytes(log: EvalFile, jobs: Sequence[Job]) -> int:
+    return sum(log.n_bytes(job.entry) for job in jobs)
+
+
+def _chunks(log: EvalFile, jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    some: list[Job] = []
+    n_bytes = 0
+    for job in jobs:
+        some.append(job)
+        n_bytes += log.n_bytes(job.entry)
+        if len(some) >= CHUNK or n_bytes >= CHUNK_BYTES:
+            yield some
+            some, n_bytes = [], 0
+    if some:
+        yield some
 
 
 def made(log: Log | Samples, job: Job, place: Place, notes: Notes) -> Made:

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from analyze.importers.detect import detect
-from analyze.importers.inspect import import_inspect
+from analyze.importers.inspect import import_inspect, workers
 from analyze.importers.inspect.json_document import JsonDocument
 from schemas.errors import ConfigError
 from schemas.run.import_record import load_import_record
@@ -226,3 +226,19 @@ def test_a_large_json_log_is_read_sample_by_sample(tmp_path):
     assert [*split.items()] == [*whole.items()]
     none = write_json(tmp_path / "none.json", head=HEAD)
     assert [*JsonDocument(none, "samples", most=0).items()] == []
+
+
+def test_processes_make_the_same_rows_in_the_same_order(tmp_path, runs_dir, monkeypatch):
+    found = members(*(sample(f"q{n}", value="CI"[n % 2]) for n in range(250)), head=HEAD)
+    folder = chunked(sample("b"), [event("info")], [message("user", "x", id="1")], ["t"], [[0, 1]])
+    found |= folder | {member("z"): b"{"}
+    path = write_eval(tmp_path / "log.eval", found)
+    alone = imported(path, runs_dir)
+    monkeypatch.setattr(workers, "MIN_BYTES", 0)
+    monkeypatch.setattr(workers.os, "cpu_count", lambda: 2)
+
+    together = imported(path, tmp_path / "others")
+
+    for name in ("results.jsonl", "artifacts/openai_gpt-x.jsonl.zst", "import.json"):
+        assert (together.run_dir / name).read_bytes() == (alone.run_dir / name).read_bytes()
+    assert together.findings == alone.findings
