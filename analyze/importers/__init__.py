@@ -55,6 +55,8 @@ IMPORTERS = Registry(
     Importer,
     {
         "inspect": "analyze.importers.inspect:IMPORTER",
+        "lm-eval": "analyze.importers.lm_eval:IMPORTER",
+        "promptfoo": "analyze.importers.promptfoo:IMPORTER",
         "sf-bench": "analyze.importers.sf_bench:IMPORTER",
         "claude-code": "analyze.importers.agents.claude_code:IMPORTER",
         "codex": "analyze.importers.agents.codex:IMPORTER",

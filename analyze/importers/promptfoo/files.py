@@ -1,0 +1,380 @@
+"""What promptfoo leaves of an evaluation: JSON, lines of JSON, or its SQLite database.
+
+A row is one test with one provider and prompt. Of JSON only one row at a time is taken apart, the
+others stay bytes: an export of 300 MB takes little more than that. A database holds many
+evaluations, each of which is written out as two files, since the database itself changes with every
+new one; these are the originals of a run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from analyze.importers.base import NotImportable
+from analyze.importers.lenient import free, number, object_in, text, value_of
+from schemas.base import Finding, error, warning
+from schemas.errors import ConfigError, Problem
+from schemas.io.json_text import BOM
+from schemas.redact import redact_json
+
+DATABASES = frozenset({".db", ".sqlite", ".sqlite3"})
+
+DATABASE_MAGIC = b"SQLite format 3\0"
+
+MAX_JSON_BYTES = 1 << 32
+
+MAX_REJECTED = 100
+"""Rows that are told one by one."""
+
+SECRET_KEY = re.compile(r"key|token|secret|passw|authorization|credential|cookie", re.IGNORECASE)
+
+HIDDEN = "[REDACTED]"
+"""As promptfoo itself writes it into its exports, though not into its database."""
+
+COLUMNS = {
+    "id": "id", "created_at": "createdAt", "prompt_idx": "promptIdx", "test_idx": "testIdx",
+    "test_case": "testCase", "prompt": "prompt", "prompt_id": "promptId", "provider": "provider",
+    "latency_ms": "latencyMs", "cost": "cost", "response": "response", "error": "error",
+    "success": "success", "score": "score", "grading_result": "gradingResult",
+    "named_scores": "namedScores", "metadata": "metadata", "failure_reason": "failureReason",
+}  # fmt: skip
+"""Of the table of rows, and what they are called in an export."""
+
+OF_JSON = frozenset(
+    {"test_case", "prompt", "provider", "response", "grading_result", "named_scores", "metadata"}
+)
+
+NO_ROWS = "an export (`-o out.json` or `-o out.jsonl`), or the database promptfoo.db"
+
+Row = dict[str, Any]
+
+
+class Numbered(NamedTuple):
+    """A row and its number in the file, from 1."""
+
+    number: int
+    row: Row
+
+
+@dataclass
+class Eval:
+    """One evaluation.
+
+    Attributes:
+        name: of the file, or the evaluation's own in a database.
+        eval_id: as promptfoo calls it; empty where the file does not say.
+        header: all but the rows: config, stats, metadata, and the like.
+        prompts: a column each, with its metrics; empty in lines of JSON.
+        files: the originals by their path below `source/`.
+        raw_rows: yields the bytes of each row, as often as it is asked.
+    """
+
+    name: str
+    eval_id: str
+    header: dict[str, Any]
+    prompts: list[dict[str, Any]]
+    files: dict[str, Path]
+    raw_rows: Callable[[], Iterator[bytes]]
+    findings: list[Finding] = field(default_factory=list)
+
+    def rows(self) -> Iterator[Numbered]:
+        """Yield the rows that are rows; what is wrong with the others is told once."""
+        told: list[Finding] = []
+        for n, raw in enumerate(self.raw_rows(), 1):
+            try:
+                row = value_of(raw)
+            except ValueError as exc:
+                told.append(_rejected(n, f"is no JSON ({str(exc)[:80]})"))
+                continue
+            if why := _misfit(row):
+                told.append(_rejected(n, why))
+            else:
+                yield Numbered(n, row)
+        self.findings = told[:MAX_REJECTED]
+
+
+def _rejected(number: int, why: str) -> Finding:
+    return warning("row_left_out", f"/results/{number - 1}", f"row {number:,} {why}; left out")
+
+
+def _misfit(row: object) -> str | None:
+    if not isinstance(row, dict):
+        return "is no object"
+    if number(row.get("success")) not in {0, 1}:
+        return "has no `success` that is true or false"
+    if not isinstance(row.get("provider"), dict | str):
+        return "names no provider"
+    return None
+
+
+def read_lines(path: Path) -> Eval:
+    """Return the evaluation in lines of JSON, which has rows alone.
+
+    Raises:
+        NotImportable: no line begins as a row.
+        OSError: it cannot be read.
+    """
+
+    def raw_rows() -> Iterator[bytes]:
+        with path.open("rb") as file:
+            for line in file:
+                if stripped := line.removeprefix(BOM).strip():
+                    yield stripped
+
+    _require_row(path, next(raw_rows(), b""))
+    return Eval(path.name, "", {}, [], {"results.jsonl": path}, raw_rows)
+
+
+def read_json(path: Path) -> Eval:
+    """Return the evaluation in an export, of this version or an older shape.
+
+    Raises:
+        NotImportable: it is no JSON, or has no rows.
+        ConfigError: it is larger than what can be read.
+        OSError: it cannot be read.
+    """
+    if path.stat().st_size > MAX_JSON_BYTES:
+        allowed = f"at most {MAX_JSON_BYTES >> 30} GB, or lines of JSON (`-o out.jsonl`)"
+        raise ConfigError([Problem(path, "is too large", allowed=allowed)])
+    raw = path.read_bytes().removeprefix(BOM)
+    try:
+        rows, header, prompts = _parts(raw)
+    except (msgspec.DecodeError, ValueError, RecursionError) as exc:
+        why = "is nested too deeply" if isinstance(exc, RecursionError) else f"{exc!s:.200}"
+        message = f"is no JSON of promptfoo: {why}; allowed: {NO_ROWS}"
+        raise NotImportable([(path, error("not_recognised", "", message))]) from None
+    if rows:
+        _require_row(path, bytes(rows[0]))
+
+    def raw_rows() -> Iterator[bytes]:
+        return (bytes(one) for one in rows)
+
+    eval_id = header.get("evalId")
+    named = eval_id if isinstance(eval_id, str) else ""
+    return Eval(path.name, named, header, prompts, {"results.json": path}, raw_rows)
+
+
+Objects = dict[str, msgspec.Raw]
+
+
+def _parts(raw: bytes) -> tuple[list[msgspec.Raw], dict[str, Any], list[dict[str, Any]]]:
+    """Return the rows of a document, all else of it, and its columns.
+
+    Raises:
+        DecodeError: it is no JSON, or of another shape.
+        RecursionError: it is nested too deeply.
+        ValueError: as above.
+    """
+    if raw[:64].lstrip()[:1] == b"[":
+        return msgspec.json.decode(raw, type=list[msgspec.Raw]), {}, []
+    document = msgspec.json.decode(raw, type=Objects)
+    summary = document
+    if _begins(document.get("results"), b"{"):
+        summary = msgspec.json.decode(document["results"], type=Objects)
+    if "results" not in summary:
+        message = "there is no `results`"
+        raise ValueError(message)
+    rows = msgspec.json.decode(summary["results"], type=list[msgspec.Raw])
+    header = {
+        name: value_of(bytes(value))
+        for part in (document, summary)
+        for name, value in part.items()
+        if name not in {"results", "prompts", "table", "traces"}
+    }
+    prompts = value_of(bytes(summary["prompts"])) if "prompts" in summary else None
+    if prompts is None and _begins(summary.get("table"), b"{"):
+        table = msgspec.json.decode(summary["table"], type=Objects)
+        head = value_of(bytes(table["head"])) if "head" in table else {}
+        prompts = head.get("prompts") if isinstance(head, dict) else None
+    return rows, header, _columns(prompts)
+
+
+def _begins(raw: msgspec.Raw | None, mark: bytes) -> bool:
+    """Return whether a value begins so; it may be as large as the file, and is not copied."""
+    return raw is not None and memoryview(raw)[:1] == mark
+
+
+def _columns(prompts: object) -> list[dict[str, Any]]:
+    listed = prompts if isinstance(prompts, list) else []
+    return [one if isinstance(one, dict) else {} for one in listed]
+
+
+def _require_row(path: Path, raw: bytes) -> None:
+    """Let pass a file whose first row is an object that a row can be.
+
+    Raises:
+        NotImportable: it is of another tool.
+    """
+    try:
+        row = value_of(raw)
+    except ValueError:
+        row = None
+    if isinstance(row, dict) and {"success", "provider"} <= row.keys():
+        return
+    message = f"its first row is none of promptfoo's; allowed: {NO_ROWS}"
+    raise NotImportable([(path, error("not_recognised", "/results/0", message))])
+
+
+def is_database(path: Path) -> bool:
+    """Return whether a file is a database that holds evaluations; nothing is raised."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(DATABASE_MAGIC)) != DATABASE_MAGIC:
+                return False
+        with closing(_opened(path)) as base:
+            return _has_tables(base)
+    except (OSError, sqlite3.Error):
+        return False
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """Open a database for reading; where its log cannot be shared, as it was last written."""
+    place = quote(str(path.resolve()))
+    for mode in ("mode=ro", "mode=ro&immutable=1"):
+        base = sqlite3.connect(f"file:{place}?{mode}", uri=True)
+        base.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        try:
+            base.execute("select count(*) from sqlite_master").fetchall()
+        except sqlite3.OperationalError:
+            base.close()
+            continue
+        return base
+    message = "cannot be opened"
+    raise sqlite3.OperationalError(message)
+
+
+def _has_tables(base: sqlite3.Connection) -> bool:
+    found = base.execute("select name from sqlite_master where type = 'table'").fetchall()
+    return {"evals", "eval_results"} <= {name for (name,) in found}
+
+
+def read_database(path: Path, folder: Path, *, is_one: bool = False) -> Iterator[Eval]:
+    """Yield every evaluation of a database, oldest first; its files are there until the next one.
+
+    Args:
+        path: of the database; what is written meanwhile is not seen.
+        folder: takes the rows of each.
+        is_one: more than one is an error.
+
+    Raises:
+        NotImportable: it is no database of promptfoo.
+        ConfigError: it holds more than one, and one is wanted.
+        OSError: a file cannot be written.
+    """
+    try:
+        with closing(_opened(path)) as base:
+            if not _has_tables(base):
+                message = "has no tables `evals` and `eval_results`, as promptfoo.db has"
+                raise NotImportable([(path, error("not_recognised", "", message))])
+            base.execute("begin")
+            names = base.execute("select rowid from evals order by created_at, id").fetchall()
+            if is_one and len(names) > 1:
+                what = f"one run id for the {len(names)} evaluations of a database"
+                advice = "export one of them: promptfoo export eval ID -o out.json"
+                raise ConfigError([Problem(path, what, "--run-id", advice=advice)])
+            for n, (rowid,) in enumerate(names):
+                place = folder / str(n)
+                yield _written_out(base, rowid, place)
+                shutil.rmtree(place)
+    except sqlite3.Error as exc:
+        message = f"is no database that can be read: {exc}"
+        raise NotImportable([(path, error("not_readable", "", message))]) from None
+
+
+def _written_out(base: sqlite3.Connection, rowid: int, folder: Path) -> Eval:
+    """Write an evaluation's rows and the rest of it into a folder."""
+    folder.mkdir()
+    cursor = base.execute("select * from evals where rowid = ?", (rowid,))
+    names = [one[0] for one in cursor.description]
+    stored = dict(zip(names, cursor.fetchone(), strict=True))
+    eval_id = text(_plain(stored.get("id")))
+    summary = object_in(_json(stored.get("results")))
+    old_rows = summary.pop("results", None)
+    head = object_in(summary.pop("table", None), "head")
+    prompts = _json(stored.get("prompts")) or head.get("prompts")
+    header = {
+        "evalId": eval_id,
+        "createdAt": _plain(stored.get("created_at")),
+        "description": _plain(stored.get("description")),
+        "config": without_secrets(_json(stored.get("config"))),
+        "runtimeOptions": _json(stored.get("runtime_options")),
+        **{name: value for name, value in summary.items() if name != "prompts"},
+    }
+    rows_path, head_path = folder / "rows.jsonl", folder / "eval.json"
+    n_rows = 0
+    with rows_path.open("wb") as file:
+        for row in _stored_rows(base, stored.get("id")):
+            file.write(_line(row))
+            n_rows += 1
+        if not n_rows and isinstance(old_rows, list):  # from before rows had a table
+            file.writelines(map(_line, old_rows))
+    head_path.write_bytes(_line(header | {"prompts": prompts}))
+    files = {"eval.json": head_path, "rows.jsonl": rows_path}
+
+    def raw_rows() -> Iterator[bytes]:
+        with rows_path.open("rb") as lines:
+            yield from lines
+
+    return Eval(eval_id, eval_id, header, _columns(prompts), files, raw_rows)
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(free(value), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _stored_rows(base: sqlite3.Connection, eval_id: object) -> Iterator[Row]:
+    cursor = base.execute(
+        "select * from eval_results where eval_id = ? order by test_idx, prompt_idx, id",
+        (eval_id,),
+    )
+    names = [one[0] for one in cursor.description]
+    for stored in cursor:
+        values = dict(zip(names, stored, strict=True))
+        row = {
+            there: _json(values[name]) if name in OF_JSON else _plain(values[name])
+            for name, there in COLUMNS.items()
+            if name in values
+        }
+        test = object_in(row.get("testCase"))
+        yield row | {"vars": test.get("vars"), "success": values.get("success") == 1}
+
+
+def _plain(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _json(value: object) -> Any:
+    """Return the JSON in a cell; None for what is none."""
+    if not isinstance(value, str | bytes):
+        return None
+    try:
+        return value_of(value.encode() if isinstance(value, str) else value)
+    except ValueError:
+        return None
+
+
+def without_secrets(value: object) -> Any:
+    """Return a configuration without the values of its keys, tokens and passwords."""
+    return redact_json(_hidden(free(value)))
+
+
+def _hidden(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: HIDDEN
+            if isinstance(inner, str) and inner and SECRET_KEY.search(name)
+            else _hidden(inner)
+            for name, inner in value.items()
+        }
+    return [_hidden(one) for one in value] if isinstance(value, list) else value
