@@ -4,8 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench duckdb pipx openclaw openclaw-newest mini-swe-agent harbor inspect clean
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench lm-eval promptfoo duckdb pipx openclaw openclaw-newest mini-swe-agent harbor clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench lm-eval promptfoo duckdb pipx openclaw openclaw-newest mini-swe-agent harbor inspect clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -259,8 +258,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude codex opencode openclaw ## run the tests against real agents, containers, the embedded model and the sandbox
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark ray moto azurite swebench harbor inspect duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
-test-peers: $(STAMP) axe spark ray moto azurite swebench lm-eval promptfoo harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark ray moto azurite swebench inspect lm-eval promptfoo harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Any version that installs, beside the pinned one; a night's job, since a new one may need other code.

@@ -56,7 +56,7 @@ def import_runs(
     suite: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", help="Of swebench and sf-bench: the suite. Default: by data set."
+            metavar="ID", help="The suite, of all but openclaw-bench and pae. Default: as it says."
         ),
     ] = None,
     run_id: Annotated[
