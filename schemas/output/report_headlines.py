@@ -13,6 +13,7 @@ class ReportedHeadline(Record):
     model_id: str
     name: str = Field(description="Of the score.")
     metric: str = Field(description="What the tool computes of it.")
+    tag: str | None = Field(description="Of the cases that have this tag; null: of all.")
     value: float | None = Field(description="As the tool's file has it.")
     stderr: float | None = Field(description="As the tool's file has it.")
     own_value: float | None = Field(

@@ -50,6 +50,9 @@ class Headline(Record):
     metric: str = Field(description="What the tool computes of it, as `accuracy` or `mean`.")
     value: float | None
     stderr: float | None = None
+    tag: str | None = Field(
+        default=None, description="Of the cases that have this tag; null: of all."
+    )
     is_computed: bool = Field(
         default=False, description="By us as the tool would, since its file does not have it."
     )

@@ -47,6 +47,10 @@ def started_at(header: Json) -> int | None:
     return moment_of(mapping(header.get("eval")).get("created")) if told is None else told
 
 
+MEAN, UNREDUCED = "mean", "unreduced"
+"""What becomes of the epochs of a sample; a log says neither, and its configuration which."""
+
+
 def provider_of(model: str) -> str:
     """Return the provider, with which the tool's names of models begin."""
     name, slash, _ = model.partition("/")
@@ -73,7 +77,8 @@ def headlines_of(header: Json, model_id: str) -> Iterator[Headline]:
     scores = [one for one in rows(results.get("scores")) if isinstance(one, dict)]
     if not scores and isinstance(results.get("scorer"), dict):  # the first logs had one
         scores = [results["scorer"] | {"metrics": results.get("metrics")}]
-    reducers = {words(one.get("reducer")) for one in scores}
+    config = mapping(mapping(header.get("eval")).get("config"))
+    by_default = UNREDUCED if config.get("epochs_reducer") == [] else MEAN
     for score in scores:
         name, scorer = words(score.get("name")), words(score.get("scorer"))
         if name is None:
@@ -85,8 +90,8 @@ def headlines_of(header: Json, model_id: str) -> Iterator[Headline]:
         others = [key for key in metrics if key not in errors]
         means = [key for key in others if OF_MEANS & {key, words(metrics[key].get("name"))}]
         owners = set(means or others[:1])
-        reducer = words(score.get("reducer"))
-        behind = f"/{reducer}" if reducer and len(reducers) > 1 else ""
+        reducer = words(score.get("reducer")) or by_default
+        behind = "" if reducer == MEAN else f"/{reducer}"
         for key in others or errors:
             yield Headline(
                 model_id=model_id,

@@ -106,7 +106,8 @@ def headlines_of(results: dict[str, Any], model_id: str) -> Iterator[Headline]:
                 continue  # a label
             yield Headline(
                 model_id=model_id,
-                name=f"{task}/{key}" if len(every) > 1 else key,
+                name=key,
+                tag=task if len(every) > 1 else None,
                 metric=_aggregation(object_in(results, "configs", task), metric),
                 value=number(entry[key]),
                 stderr=number(entry.get(error)),

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import stdev
+from typing import NamedTuple
 
 from analyze.render.numbers import percent, whole
 from analyze.report.markdown_text import MAX_TEXT_CHARS, list_lines, plain
@@ -23,7 +24,7 @@ from schemas.output.report_headlines import ReportedHeadline
 from schemas.run.import_record import Headline, load_import_record
 from schemas.run.layout import IMPORT_FILE
 
-MEANS = frozenset({"accuracy", "mean"})
+MEANS = frozenset({"accuracy", "mean", "mean weighted by size"})
 """Metrics that are the mean over cases, of each the mean over its repetitions."""
 
 MAX_ROWS = 100
@@ -41,18 +42,23 @@ Name = tuple[str, str]
 """model_id and name of the score."""
 
 
+class _Row(NamedTuple):
+    """One score of one trial; None where there is none."""
+
+    case_id: str
+    cluster: str | None
+    score: float | None
+    tags: Sequence[str]
+
+
 class _Scores:
-    """One score with one model.
+    """One score of trials of one model."""
 
-    Args:
-        rows: case, cluster and score of each trial; a score is None where there is none.
-    """
-
-    def __init__(self, rows: Iterable[tuple[str, str | None, float | None]]) -> None:
+    def __init__(self, rows: Iterable[_Row]) -> None:
         cases: defaultdict[str, list[float]] = defaultdict(list)
         units: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         self.n_trials = 0
-        for case_id, cluster, score in rows:
+        for case_id, cluster, score, _ in rows:
             self.n_trials += 1
             if score is None or not math.isfinite(score):
                 continue
@@ -121,9 +127,6 @@ class _Scores:
         return stdev(means) / math.sqrt(len(means))
 
 
-NOTHING = _Scores(())
-
-
 def headlines_of(context: ReportContext) -> tuple[ReportedHeadline, ...]:
     """Return the headlines of the tool that made a run; none where that is not known here.
 
@@ -137,26 +140,28 @@ def headlines_of(context: ReportContext) -> tuple[ReportedHeadline, ...]:
     if not said:
         return ()
     rows = context.session.rows(
-        "select s.model_id, s.score_name, s.case_id, c.cluster, s.score from scores as s "
+        "select s.model_id, s.score_name, s.case_id, c.cluster, s.score, t.tags from scores as s "
+        "inner join trials as t on s.run_id = t.run_id and s.model_id = t.model_id "
+        "and s.case_id = t.case_id and s.repetition = t.repetition "
         "left join int_case_clusters as c on s.suite_id = c.suite_id and s.case_id = c.case_id "
         "where s.run_id = ? order by s.record_no",
         [context.run_id],
     )
-    of_name: defaultdict[Name, list[tuple[str, str | None, float | None]]] = defaultdict(list)
+    of_name: defaultdict[Name, list[_Row]] = defaultdict(list)
     for model_id, name, *row in rows:
-        case_id, cluster, score = row
-        of_name[model_id, name].append((case_id, cluster, score))
-    scores = {name: _Scores(rows) for name, rows in of_name.items()}
-    return tuple(_headline(one, scores) for one in said)
+        of_name[model_id, name].append(_Row(*row))
+    return tuple(_headline(one, of_name) for one in said)
 
 
-def _headline(said: Headline, scores: Mapping[Name, _Scores]) -> ReportedHeadline:
-    found = scores.get((said.model_id, said.name), NOTHING)
+def _headline(said: Headline, rows: Mapping[Name, list[_Row]]) -> ReportedHeadline:
+    own = rows.get((said.model_id, said.name), [])
+    found = _Scores(one for one in own if said.tag is None or said.tag in one.tags)
     is_mean = said.metric in MEANS
     return ReportedHeadline(
         model_id=said.model_id,
         name=said.name,
         metric=said.metric,
+        tag=said.tag,
         value=said.value,
         stderr=said.stderr,
         own_value=found.mean if is_mean else None,
@@ -205,7 +210,7 @@ def _row(one: ReportedHeadline) -> list[Cell]:
     share = one.n_scored / one.n_trials if one.n_trials else None
     return [
         Cell(one.model_id),
-        Cell(f"{one.name} {one.metric}"),
+        Cell(_what(one)),
         number(_number(one.value), one.value, look="lead"),
         number(_number(one.stderr), one.stderr),
         number(_number(one.own_value), one.own_value),
@@ -213,6 +218,10 @@ def _row(one: ReportedHeadline) -> list[Cell]:
         number(percent(share), share, note=scored),
         number(_short(one.smallest_difference), one.smallest_difference),
     ]
+
+
+def _what(one: ReportedHeadline) -> str:
+    return f"{one.name} {one.metric}" + ("" if one.tag is None else f" of {one.tag}")
 
 
 def _lines(report: RunReport) -> Iterator[Sequence[str]]:
@@ -225,7 +234,7 @@ def sentence_of(one: ReportedHeadline) -> str:
     """Return a headline with what it hides, in a sentence."""
     said = _number(one.value) or "nothing"
     error = "" if one.stderr is None else f" ± {_number(one.stderr)}"
-    parts = [f"{one.name} {one.metric} of {one.model_id}: {said}{error}"]
+    parts = [f"{_what(one)} of {one.model_id}: {said}{error}"]
     if one.own_value is not None:
         is_same = one.value is not None and math.isclose(one.own_value, one.value, rel_tol=1e-12)
         own = "the same" if is_same else _number(one.own_value)

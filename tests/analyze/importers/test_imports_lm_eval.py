@@ -90,13 +90,13 @@ def test_every_number_of_tasks_and_groups_is_a_headline_as_the_file_has_it(tmp_p
     (written,) = run(path, runs_dir)
 
     record = load_import_record(written.run_dir)
-    told = {one.name: (one.metric, one.value, one.stderr) for one in record.headlines}
+    told = {(one.tag, one.name): (one.metric, one.value, one.stderr) for one in record.headlines}
     assert told == {
-        "sums/exact_match,strict": ("mean", 0.5, 0.5),
-        "sums/exact_match,loose": ("mean", 1.0, None),
-        "caps/acc,none": ("aggregate", 0.25, 0.125),
-        "caps/word_perplexity,none": ("aggregate", None, None),
-        "world/acc,none": ("mean of tasks", 0.25, 0.125),
+        ("sums", "exact_match,strict"): ("mean", 0.5, 0.5),
+        ("sums", "exact_match,loose"): ("mean", 1.0, None),
+        ("caps", "acc,none"): ("aggregate", 0.25, 0.125),
+        ("caps", "word_perplexity,none"): ("aggregate", None, None),
+        ("world", "acc,none"): ("mean of tasks", 0.25, 0.125),
     }
     assert record.suite_id == "world"
     assert lines(written)["caps/0"].tags == ("caps", "world")

@@ -10,6 +10,7 @@ from analyze.importers.detect import format_of
 from analyze.show.trace_file import read_trace
 from schemas.run.import_record import load_import_record
 from schemas.run.result import parse_line
+from tests.support.analyze_cli import call
 from tests.support.endpoint import Endpoint
 from tests.support.real_lm_eval import evaluate, real_lm_eval, words_of, write_tasks
 
@@ -60,7 +61,8 @@ def stderr_of(values):
 def test_each_number_is_the_mean_of_our_rows_to_the_last_digit(made, tmp_path, kind):
     written, lines = imported(made[kind], tmp_path / "runs")
     told = json.loads(made[kind].read_text())
-    headlines = {one.name: one for one in load_import_record(written.run_dir).headlines}
+    record = load_import_record(written.run_dir)
+    headlines = {(one.tag, one.name): one for one in record.headlines}
 
     n_checked = 0
     for task in told["n-samples"]:
@@ -68,7 +70,7 @@ def test_each_number_is_the_mean_of_our_rows_to_the_last_digit(made, tmp_path, k
             if "," not in key or "_stderr" in key:
                 continue
             values = values_of(lines, task, key)
-            headline = headlines[f"{task}/{key}"]
+            headline = headlines[task, key]
             assert len(values) == told["n-samples"][task]["effective"]
             assert sum(values) / len(values) == value == headline.value
             error = told["results"][task][key.replace(",", "_stderr,")]
@@ -98,17 +100,29 @@ def test_groups_are_pooled_or_means_of_tasks_as_their_configuration_says(made, t
     for kind in ("completions", "chat"):
         written, lines = imported(made[kind], tmp_path / kind)
         told = load_import_record(written.run_dir)
-        headlines |= {one.name: one.value for one in told.headlines}
+        headlines |= {(one.tag, one.name): one.value for one in told.headlines}
         assert told.suite_id == ("pooled" if kind == "completions" else "plain")
 
     tasks = [values_of(lines, task, "exact_match,strict") for task in ("sums", "few_sums")]
     pooled = [value for values in tasks for value in values]
     means = [sum(values) / len(values) for values in tasks]
     name = "exact_match,strict"
-    assert headlines[f"pooled/{name}"] == pytest.approx(sum(pooled) / len(pooled), rel=1e-12)
-    assert headlines[f"plain/{name}"] == pytest.approx(sum(means) / len(means), rel=1e-12)
-    assert headlines[f"pooled/{name}"] != pytest.approx(headlines[f"plain/{name}"], rel=1e-3)
+    assert headlines["pooled", name] == pytest.approx(sum(pooled) / len(pooled), rel=1e-12)
+    assert headlines["plain", name] == pytest.approx(sum(means) / len(means), rel=1e-12)
+    assert headlines["pooled", name] != pytest.approx(headlines["plain", name], rel=1e-3)
     assert {tag for one in lines for tag in one.tags} == {"sums", "few_sums", "plain"}
+
+
+def test_a_look_says_each_mean_again(made):
+    for kind in ("completions", "chat"):
+        done = call("look", made[kind], "--format", "json")
+
+        found = json.loads(done.out)["headlines"]
+        means = [one for one in found if one["metric"] in {"mean", "mean weighted by size"}]
+        assert len(means) > len(found) / 2
+        for one in means:
+            assert one["own_value"] == pytest.approx(one["value"], rel=1e-12), one
+            assert one["n_scored"] == one["n_trials"] > 0
 
 
 def test_traces_have_the_prompt_every_repeat_and_every_choice(made, tmp_path):

@@ -1,5 +1,6 @@
 """Beside the real Inspect: the same numbers to the last digit, sample by sample and as a whole."""
 
+import json
 import statistics
 from collections import defaultdict
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from analyze.importers.inspect import import_inspect
 from schemas.run.import_record import load_import_record
+from tests.support.analyze_cli import call
 from tests.support.imported_rows import latest_of
 from tests.support.real_inspect import evaluated
 
@@ -115,6 +117,21 @@ def test_the_numbers_follow_from_our_rows_to_the_last_digit(both):
                     assert METRICS[metric](values) == value, (log["task"], score, metric)
                     n_compared += 1
     assert n_compared >= 30
+
+
+def test_a_look_says_each_mean_again(both):
+    seen = {}
+    for log, _ in both:
+        if log["task"] not in seen:
+            done = call("look", log["path"], "--format", "json")
+            seen[log["task"]] = json.loads(done.out)["headlines"]
+
+    means = [one for found in seen.values() for one in found if one["own_value"] is not None]
+    assert len(means) >= len(seen) - 1
+    for one in means:
+        assert one["metric"] in {"accuracy", "mean"}
+        assert one["own_value"] == pytest.approx(one["value"], rel=1e-12, abs=0), one
+    assert all(one["metric"].endswith("/unreduced") for one in seen["unreduced"])
 
 
 def test_a_log_without_a_reducer_is_told_from_one_with_the_mean(both):
