@@ -141,11 +141,10 @@ def test_the_key_is_nowhere_inside_and_the_version_on_record(ran):
     assert [one["version"] for one in config["agents"].values()] == [agent.version]
 
 
+@pytest.mark.parametrize("ran", [name for name in AGENTS if name in IMPORTERS], indirect=True)
 def test_its_session_file_is_imported_as_it_was_run(ran, tmp_path):
     bench, _, rows, agent = ran
     form = next(name for name, one in AGENTS.items() if one is agent)
-    if form not in IMPORTERS.names:
-        pytest.skip("its sessions are in no file of their own")
     folder = tmp_path / "sessions"
     folder.mkdir()
     for path in bench.left("turns").rglob("log-*.jsonl"):
