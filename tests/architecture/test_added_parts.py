@@ -10,6 +10,7 @@ from shutil import rmtree
 
 import pytest
 
+from analyze.importers import IMPORTERS
 from schemas.errors import ConfigError
 from schemas.registry import Registry
 from tests.support.analyze_cli import process
@@ -394,7 +395,7 @@ def test_a_format_of_a_package_stands_in_choices_and_errors(analyze):
     assert "swebench, tally; did you mean `tally`?" in done.err
     done = analyze("import", "tally", "x", "--suite", "s")
     assert done.code == 2
-    allowed = "inspect, sf-bench, swebench"
+    allowed = ", ".join(one for one in IMPORTERS.names if "--suite" in IMPORTERS[one].options)
     assert done.err == f"error: `--suite`: tally has no such option; allowed: {allowed}\n"
 
 

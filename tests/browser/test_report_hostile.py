@@ -148,7 +148,7 @@ def test_each_string_is_shown_as_text_in_every_section(texts, string):
 def texts(hostile):
     """The text of each section."""
     found = {name: flat(text) for name, text in hostile.page.evaluate(TEXTS).items()}
-    assert len(found) == 18
+    assert len(found) == 19
     return found | {"cases": flat(hostile.page.evaluate(EACH_CASE))}
 
 

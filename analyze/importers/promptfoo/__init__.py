@@ -34,7 +34,7 @@ from analyze.importers.promptfoo.files import (
     Eval,
     is_database,
     read_database,
-    read_json,
+    read_export,
     read_lines,
     without_secrets,
 )
@@ -185,7 +185,7 @@ def import_promptfoo(asked: ImportRequest) -> list[Written]:
         raise ConfigError([Problem(path, what, allowed=allowed)])
     if path.suffix.lower() in DATABASES:
         return _database(asked)
-    found = read_lines(path) if path.suffix.lower() == ".jsonl" else read_json(path)
+    found = read_lines(path) if path.suffix.lower() == ".jsonl" else read_export(path)
     return [_import(found, path, asked)]
 
 

@@ -136,7 +136,7 @@ def read_lines(path: Path) -> Eval:
     return Eval(path.name, "", {}, [], {"results.jsonl": path}, raw_rows)
 
 
-def read_json(path: Path) -> Eval:
+def read_export(path: Path) -> Eval:
     """Return the evaluation in an export, of this version or an older shape.
 
     Raises:
