@@ -54,7 +54,7 @@ AGENTS = {
     "opencode": Shipped("1.18.33", AgentModel(of_opencode, asks_for_titles=True), "openai_chat",
                         ["write", "bash"], "apiKey", 25),
     "claude-code": Shipped("2.1.197 (Claude Code)", MessagesModel(), "anthropic_messages",
-                           ["write", "bash"], "ANTHROPIC_API_KEY", 12, "x-api-key"),
+                           ["write", "bash"], "ANTHROPIC_API_KEY", 20, "x-api-key"),
 }  # fmt: skip
 
 
