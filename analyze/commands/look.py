@@ -10,7 +10,7 @@ import typer
 
 from analyze.cli_options import RUNS
 from analyze.commands import BUILDERS, PAINTERS, bundle_for, text_of
-from schemas.errors import counted, display_path
+from schemas.errors import ConfigError, Problem, counted, display_path, nearest
 
 if TYPE_CHECKING:
     from analyze.look.imported import Look
@@ -21,6 +21,9 @@ Form = Literal["html", "md", "json"]
 
 TRANSCRIPT_BYTES = 2150 * 1024
 """Of the page."""
+
+MAX_NAMED = 20
+"""Runs, where another one was asked for."""
 
 MAX_FINDINGS = 5
 """Of each import, that are printed."""
@@ -95,6 +98,9 @@ def _report_of(found: Look, run: str | None, form: str, progress: Progress) -> R
     from analyze.report.build import build_report
     from schemas.run.model_names import NO_NAMES, with_names
 
+    if run is not None and run not in found.run_ids:
+        near, there = nearest(run, found.run_ids), ", ".join(found.run_ids[:MAX_NAMED])
+        raise ConfigError([Problem(None, "no such run", "--run", None, run, there, near)])
     with open_session(found.runs_dir, progress=lambda _: None) as session:
         run_id = resolve_run(session, run or "latest")
         names = NO_NAMES if form == "json" else read_names(session)

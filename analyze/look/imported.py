@@ -59,8 +59,9 @@ def looked_at(path: Path, progress: FileProgress | None = None) -> Iterator[Look
             try:
                 written += ((one, run) for run in IMPORTERS[one.format].run(request))
             except BenchError as exc:
+                if len(found) == 1:
+                    raise
                 refused.append((one, str(exc)))
         if not written:
-            reasons = "\n".join(reason for _, reason in refused)
-            raise ConfigError([Problem(None, f"nothing could be imported\n{reasons}")])
+            raise ConfigError([Problem(None, reason) for _, reason in refused])
         yield Look(runs_dir, tuple(written), tuple(refused))

@@ -25,7 +25,9 @@ class ReportedHeadline(Record):
     )
     n_cases: Count = Field(description="Cases with a score.")
     n_scored: Count = Field(description="Trials with a score.")
-    n_trials: Count = Field(description="Trials that the rows have of it, scored or not.")
+    n_trials: Count = Field(
+        description="Trials of these cases, scored or not, also those without a result."
+    )
     smallest_difference: float | None = Field(
         description="Between two such runs, that is shown in four of five; null: not known."
     )

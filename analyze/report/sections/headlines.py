@@ -57,9 +57,7 @@ class _Scores:
     def __init__(self, rows: Iterable[_Row]) -> None:
         cases: defaultdict[str, list[float]] = defaultdict(list)
         units: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-        self.n_trials = 0
         for case_id, cluster, score, _ in rows:
-            self.n_trials += 1
             if score is None or not math.isfinite(score):
                 continue
             if case_id not in cases:
@@ -150,10 +148,17 @@ def headlines_of(context: ReportContext) -> tuple[ReportedHeadline, ...]:
     of_name: defaultdict[Name, list[_Row]] = defaultdict(list)
     for model_id, name, *row in rows:
         of_name[model_id, name].append(_Row(*row))
-    return tuple(_headline(one, of_name) for one in said)
+    planned: defaultdict[str, list[Sequence[str]]] = defaultdict(list)
+    for model_id, tags in context.session.rows(
+        "select model_id, tags from planned_trials where run_id = ?", [context.run_id]
+    ):
+        planned[model_id].append(tags or ())
+    return tuple(_headline(one, of_name, planned[one.model_id]) for one in said)
 
 
-def _headline(said: Headline, rows: Mapping[Name, list[_Row]]) -> ReportedHeadline:
+def _headline(
+    said: Headline, rows: Mapping[Name, list[_Row]], planned: Sequence[Sequence[str]]
+) -> ReportedHeadline:
     own = rows.get((said.model_id, said.name), [])
     found = _Scores(one for one in own if said.tag is None or said.tag in one.tags)
     is_mean = said.metric in MEANS
@@ -168,7 +173,7 @@ def _headline(said: Headline, rows: Mapping[Name, list[_Row]]) -> ReportedHeadli
         ci95=found.interval if is_mean else None,
         n_cases=found.n_cases,
         n_scored=found.n_scored,
-        n_trials=found.n_trials,
+        n_trials=sum(said.tag is None or said.tag in tags for tags in planned),
         smallest_difference=found.smallest_difference if is_mean else None,
     )
 
@@ -202,7 +207,8 @@ def headlines(report: RunReport) -> Table | None:
     rows = [_row(one) for one in report.headlines[:MAX_ROWS]]
     n_more = len(report.headlines) - MAX_ROWS
     more = f" {counted(n_more, 'more row')}." if n_more > 0 else ""
-    return Table("headlines", "What the tool says", columns, rows, f"{NOTE}{more}")
+    note = NOTE if any(one.ci95 for one in report.headlines) else ""
+    return Table("headlines", "What the tool says", columns, rows, f"{note}{more}".strip())
 
 
 def _row(one: ReportedHeadline) -> list[Cell]:

@@ -30,6 +30,8 @@ def folder(tmp_path, monkeypatch):
     (below / "model.run1.json").write_text(json.dumps(REPORT))
     (below / "notes.json").write_text("[1, 2]")
     (below / "half.json").write_text('{"resolved_ids": [')
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "broken.eval").write_bytes(b"PK\x03\x04")
     (tmp_path / "logs" / "picture.png").write_bytes(b"\x89PNG" + bytes(1000))
     return tmp_path / "logs"
 
@@ -126,7 +128,8 @@ def test_of_several_one_that_cannot_be_read_does_not_hide_the_others(folder):
     [
         (["look", "nowhere"], "nowhere: is not there"),
         (["look", "logs/picture.png"], "holds nothing that is known here; allowed: results of"),
-        (["look", "logs", "--run", "other"], "other"),
+        (["look", "logs", "--run", "model.run"], "found model.run; allowed: model.run1; did you"),
+        (["look", "broken/broken.eval"], "broken/broken.eval: is no whole .eval file"),
         (["import", "logs/deep/half.json"], "half.json"),
         (["import", "swe", "logs"], "no such format; found swe"),
         (["import", "swebench"], "swebench is a format"),

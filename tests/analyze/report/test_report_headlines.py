@@ -16,13 +16,15 @@ from schemas.run.import_record import Headline
 from schemas.run.result import Score
 
 
-def report_of(tmp_path, scores, said):
+def report_of(tmp_path, scores, said, *, errors=(), tags=()):
     """Return the report of an imported run.
 
     Args:
         tmp_path: for the run.
         scores: of each trial by case and repetition; None: not scored.
         said: headlines of the tool: name, metric, value, error.
+        errors: cases that ended in an error, of which a tool has no score at all.
+        tags: of the scored cases.
     """
     source = tmp_path / "log.json"
     source.write_text("{}")
@@ -31,7 +33,8 @@ def report_of(tmp_path, scores, said):
         sources={source.name: source}, source_format="tool", source_name=source.name,
         suite_title="S", started_at_ms=1, **known,
         headlines=tuple(
-            Headline(model_id="m", name=name, metric=metric, value=value, stderr=error)
+            Headline(model_id="m", name=name, metric=metric, value=value, stderr=error, tag=tag)
+            for tag in (None, *tags)
             for name, metric, value, error in said
         ),
     )  # fmt: skip
@@ -39,9 +42,16 @@ def report_of(tmp_path, scores, said):
         result_of(
             **known, model_id="m", model="m", provider="tool", case_id=case, prompt_id=case,
             repetition=repetition, started_at_ms=1, ended_at_ms=2,
-            scores=(Score(name="f1", value=value),),
+            scores=(Score(name="f1", value=value),), tags=tags,
         )
         for (case, repetition), value in scores.items()
+    ]  # fmt: skip
+    results += [
+        result_of(
+            **known, model_id="m", model="m", provider="tool", case_id=case, prompt_id=case,
+            repetition=1, started_at_ms=1, ended_at_ms=2, failure_type="exception",
+        )
+        for case in errors
     ]  # fmt: skip
     runs = tmp_path / "runs"
     write_run(runs, record, results, {source.name: source})
@@ -65,13 +75,25 @@ def test_a_mean_is_over_cases_and_what_has_no_score_is_counted(tmp_path):
     assert "scored 3 of 4 trials" in report_markdown(report)
 
 
+def test_trials_that_a_tool_left_out_of_its_mean_are_counted(tmp_path):
+    scores = {("a", 1): 1.0, ("b", 1): 0.0}
+    said = [("f1", "mean", 0.5, None)]
+
+    report = report_of(tmp_path, scores, said, errors=("c", "d"), tags=("one",))
+
+    every, tagged = report.headlines
+    assert (every.n_scored, every.n_trials) == (2, 4)
+    assert (tagged.tag, tagged.own_value, tagged.n_scored, tagged.n_trials) == ("one", 0.5, 2, 2)
+    assert "scored 2 of 4 trials" in report_markdown(report)
+
+
 def test_what_the_rows_do_not_say_is_shown_beside_it(tmp_path):
     scores = {(f"c{n}", 1): n % 2 for n in range(20)}
 
     report = report_of(tmp_path, scores, [("f1", "accuracy", 0.6, None), ("gone", "mean", 1, None)])
 
     found, gone = report.headlines
-    assert (found.own_value, gone.own_value, gone.n_trials) == (0.5, None, 0)
+    assert (found.own_value, gone.own_value, gone.n_scored) == (0.5, None, 0)
     assert "of its rows 0.5" in report_markdown(report)
 
 
