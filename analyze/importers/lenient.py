@@ -10,11 +10,13 @@ import math
 from typing import Any
 
 import orjson
+from pydantic import JsonValue
 
-from analyze.importers.pae.trace import free
 from schemas.base import MAX_QUANTITY
 
-__all__ = ["free", "number", "object_in", "text", "value_of", "whole"]
+MAX_DEPTH = 100
+"""Of lists and objects in a free value; one with more is kept as its text, which any reader can
+follow."""
 
 
 def value_of(raw: bytes) -> Any:
@@ -72,3 +74,16 @@ def text(value: object) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
         return "(cannot be written as JSON; the original has it)"
+
+
+def free(value: Any) -> JsonValue:
+    """Return any JSON value so that every reader can follow it."""
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return value
+    try:
+        written = orjson.dumps(value).decode()
+        if "null" in written:  # which it also writes for what is beyond any number, such as 1e999
+            json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):  # deeper, or a number longer, than it writes
+        return text(value)
+    return value if written.count("[") + written.count("{") <= MAX_DEPTH else written

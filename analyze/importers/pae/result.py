@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 from analyze.importers.base import Traced
 from analyze.importers.defaults import result_of
+from analyze.importers.lenient import free
 from analyze.importers.pae.evaluations import Judged
 from analyze.importers.pae.files import Document, Key
-from analyze.importers.pae.trace import events_of, final_text, free, request_of, tools_of, trace_of
+from analyze.importers.pae.trace import events_of, final_text, request_of, tools_of, trace_of
 from schemas.failures import classify
 from schemas.run.result import CostSource
 from schemas.run.trace import Artifact

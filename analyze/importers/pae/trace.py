@@ -6,13 +6,13 @@ twice and is taken once; what is no event that we know becomes one of the runner
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, get_args
 
 import orjson
 from pydantic import JsonValue
 
+from analyze.importers.lenient import free, text
 from analyze.importers.pae.files import Document
 from schemas.config.case import Role
 
@@ -20,10 +20,6 @@ AGENT = "openclaw"
 """Runner of an agent in its container."""
 
 ROLES = frozenset(get_args(Role))
-
-MAX_DEPTH = 100
-"""Of lists and objects in a free value; one with more is kept as its text, which any reader can
-follow."""
 
 STAMPS = frozenset({"event_type", "sequence", "timestamp"})
 
@@ -114,19 +110,6 @@ def tools_of(run: Document) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name[:256] for name in names if isinstance(name, str) and name))
 
 
-def free(value: Any) -> JsonValue:
-    """Return any JSON value so that every reader can follow it."""
-    if isinstance(value, str) or value is None or isinstance(value, bool):
-        return value
-    try:
-        text = orjson.dumps(value).decode()
-        if "null" in text:  # which it also writes for what is beyond any number, such as 1e999
-            json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):  # deeper, or a number longer, than it writes
-        return _text(value)
-    return value if text.count("[") + text.count("{") <= MAX_DEPTH else text
-
-
 def _mapped(event: Event, answered: set[str]) -> Iterator[Event]:
     """Yield an event as ours: none for what is there already, two for one with its reasoning."""
     kind = _is_text(event, "event_type")
@@ -138,7 +121,7 @@ def _mapped(event: Event, answered: set[str]) -> Iterator[Event]:
             "event_type": kind,
             "call_id": event["call_id"],
             "tool_name": event["tool_name"],
-            "raw_arguments": arguments if isinstance(arguments, str) else _text(arguments),
+            "raw_arguments": arguments if isinstance(arguments, str) else text(arguments),
             "parsed_arguments": free(event.get("parsed_arguments")),
         }
     elif (
@@ -157,7 +140,7 @@ def _mapped(event: Event, answered: set[str]) -> Iterator[Event]:
         detail = {"detail": event.get("detail")} | (extra if isinstance(extra, dict) else {})
         yield _runner(event["name"], detail)
     elif kind == "final_output":
-        yield {"event_type": kind, "content": _text(event.get("content"))}
+        yield {"event_type": kind, "content": text(event.get("content"))}
     else:
         rest = {name: value for name, value in event.items() if name not in STAMPS}
         yield _runner(kind or "unknown", rest)
@@ -171,7 +154,7 @@ def _message(event: Event, answered: set[str]) -> Iterator[Event]:
     if thought := _is_text(extra, "reasoning"):
         said = {"event_type": "message", "role": event["role"]}
         yield said | {"content": thought, "name": "reasoning"}
-    content = _text(event.get("content"))
+    content = text(event.get("content"))
     if content or not thought:
         name = _is_text(event, "name")
         yield {"event_type": "message", "role": event["role"], "content": content, "name": name}
@@ -180,16 +163,6 @@ def _message(event: Event, answered: set[str]) -> Iterator[Event]:
 def _runner(name: str, detail: Event) -> Event:
     known = {key: free(value) for key, value in detail.items() if value is not None}
     return {"event_type": "runner", "name": name, "detail": known}
-
-
-def _text(value: Any) -> str:
-    """Return a text; any other value as its JSON, and nothing for null."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return "(nested too deeply; the original has it)"
 
 
 def _is_text(event: Event, name: str) -> str | None:
