@@ -29,15 +29,8 @@ from analyze.importers.promptfoo.columns import (
     place_of,
     title_of,
 )
-from analyze.importers.promptfoo.files import (
-    DATABASES,
-    Eval,
-    is_database,
-    read_database,
-    read_export,
-    read_lines,
-    without_secrets,
-)
+from analyze.importers.promptfoo.database import DATABASES, is_database, read_database
+from analyze.importers.promptfoo.files import Eval, read_export, read_lines, without_secrets
 from analyze.importers.promptfoo.row import (
     MAX_EPOCH_MS,
     is_cached,

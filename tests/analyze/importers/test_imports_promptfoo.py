@@ -1,6 +1,7 @@
 """Evaluations of promptfoo as runs: columns, repeats, and what is a verdict."""
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -276,6 +277,31 @@ def test_a_database_is_a_run_for_each_evaluation_that_has_rows(tmp_path, runs_di
     assert [one.is_new for one in run(path, runs_dir)] == [False, False, True]
     with pytest.raises(ConfigError, match="one run id for the 4 evaluations"):
         run(path, runs_dir, run_id="x")
+
+
+@pytest.mark.parametrize("beside", [(), ("-wal",), ("-wal", "-shm")])
+def test_a_database_is_read_with_its_log_and_nothing_is_left_beside_it(tmp_path, runs_dir, beside):
+    path = database(tmp_path / "first.db", one=[row("a")])
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("pragma journal_mode = wal")
+        base.execute("pragma wal_autocheckpoint = 0")
+        base.execute("update evals set id = 'renamed'")
+        base.execute("update eval_results set eval_id = 'renamed'")
+        base.commit()
+        for end in ("", *beside):
+            shutil.copyfile(f"{path}{end}", f"{folder / 'promptfoo.db'}{end}")
+    before = {one.name: one.read_bytes() for one in folder.iterdir() if one.suffix != ".db-shm"}
+    names = sorted(one.name for one in folder.iterdir())
+
+    (found,) = detect(folder)
+    written = run(folder / "promptfoo.db", runs_dir)
+
+    assert found.format == "promptfoo"
+    assert [one.run_dir.name for one in written] == ["renamed" if beside else "one"]
+    assert sorted(one.name for one in folder.iterdir()) == names
+    assert {name: (folder / name).read_bytes() for name in before} == before
 
 
 def test_the_same_import_changes_nothing_and_each_file_is_known_by_its_look(tmp_path, runs_dir):
