@@ -41,7 +41,7 @@ helper.main()
 USERS = ("root", "unprivileged") if os.geteuid() == 0 else ("unprivileged",)
 
 LIMITS = SandboxLimits(
-    command_seconds=10,
+    command_seconds=60,
     cpu_seconds=2,
     memory_mb=200,
     processes=30,
