@@ -13,13 +13,13 @@ from collect.checks.base import Answer, Verdict
 from schemas.config.validators import VALIDATORS, Validator
 from schemas.registry import load_object
 
-__all__ = ["Verdict", "judge", "judge_of"]
+__all__ = ["Verdict", "judge"]
 
 MIN_THREADED_CHARS = 10_000
 """Characters from which the 0.1 ms of a worker thread is less than the judging itself."""
 
 
-def judge_of(validator: Validator | None) -> Callable[..., Verdict] | None:
+def _judge_of(validator: Validator | None) -> Callable[..., Verdict] | None:
     """Return what judges by a validator, loaded; None where nothing is judged."""
     judged: Callable[..., Verdict] | None = None
     if validator is not None:
@@ -37,7 +37,7 @@ async def judge(
         output: the model's text, whole and unstripped.
         api_tool_calls: names of the tools that the model called through the API, in order.
     """
-    judged = judge_of(validator)
+    judged = _judge_of(validator)
     if validator is None or judged is None:
         return Verdict(None, None, None)
     answer = Answer(output, tuple(api_tool_calls))

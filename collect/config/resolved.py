@@ -10,12 +10,11 @@ from typing import NotRequired, TypedDict, cast
 
 from pydantic import JsonValue
 
-from collect.checks import judge_of
 from schemas.config.case import CaseContext, Expectations, Role, Rubric
 from schemas.config.checks import DeterministicCheck
 from schemas.config.prices import Price
 from schemas.config.suite import Routing
-from schemas.config.validators import Validator
+from schemas.config.validators import VALIDATORS, Validator
 from schemas.errors import Problem
 from schemas.run.config import EffectiveSetting, EmbeddedServer
 
@@ -101,7 +100,9 @@ class LoadedCase:
 
         Not where one of its checks cannot look: the others alone could only ever fail it.
         """
-        return bool(judge_of(self.validator) or self.checks) and not self.unevaluable
+        validator = self.validator
+        is_judged = validator is not None and VALIDATORS[validator.type].judge is not None
+        return (is_judged or bool(self.checks)) and not self.unevaluable
 
     @property
     def expected_tools(self) -> tuple[str, ...]:

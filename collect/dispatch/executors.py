@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from collect.dispatch.messages import Begin, Message
+from collect.execute.spec import RunSpec
 from schemas.errors import CollectError
 from schemas.registry import load_object
 from schemas.run.dispatch import ExecutorName
@@ -34,6 +35,9 @@ class Executor(Protocol):
     """How many shards it can make at once, as far as it knows."""
     lease_s: float
     """How long a process that is no longer heard of may still use its share."""
+
+    def prepare(self, specs: Sequence[RunSpec]) -> None:
+        """Get ready for the shards of a new run, whose folders are there."""
 
     async def start(self, run_dir: Path, begin: Begin) -> ShardProcess:
         """Start one attempt at a shard, once there is room for it.

@@ -13,6 +13,7 @@ import logging
 import os
 import socket
 from collections import deque
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from collect.dispatch.messages import Begin, Message, line_of, message_of
 from collect.dispatch.node import LEASE_S, NodeShard, Place
 from collect.dispatch.project_copy import ProjectCopy
 from collect.dispatch.replica import Copy, Original
+from collect.execute.spec import RunSpec
 from collect.run_folder.log import RunLog
 from schemas.errors import BenchError, ConfigError, Problem, printable
 from schemas.run.dispatch import ExecutorName
@@ -84,6 +86,9 @@ class RayCluster:
             raise ConfigError([Problem(None, what, found=said, advice=ADVICE)]) from exc
         alive = (node["Resources"] for node in ray.nodes() if node["Alive"])
         self.n_places = max(sum(found.get("CPU", 0) >= 1 for found in alive), 1)
+
+    def prepare(self, specs: Sequence[RunSpec]) -> None:
+        """Nothing: a node is sent the folder."""
 
     async def start(self, run_dir: Path, begin: Begin) -> RayShard:
         """Start an actor where there is a core for it, and send it the folder.

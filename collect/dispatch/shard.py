@@ -15,7 +15,7 @@ import select
 import signal
 import sys
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from collect.console.interrupts import Interrupts
@@ -37,7 +37,7 @@ from collect.dispatch.messages import (
 )
 from collect.execute.budget import Budget, BudgetNeed
 from collect.execute.collector import Collector
-from collect.execute.spec import Part, RunRequest
+from collect.execute.spec import Part, RunRequest, RunSpec
 from collect.execute.stored_run import stored_spec
 from collect.limits import NOTHING, Share
 from collect.run_folder.log import RunLog
@@ -184,8 +184,13 @@ class Link:
         return NO_NEED if self._budget is None else self._budget.need
 
 
-def make(run_dir: Path, link: Link) -> None:
+def make(run_dir: Path, link: Link, planned: RunSpec | None) -> None:
     """Go on with a run folder, by the words of a coordinator, and tell how it ends.
+
+    Args:
+        run_dir: the folder.
+        link: to the coordinator.
+        planned: what was planned a moment ago; None: the folder says what.
 
     Raises:
         BenchError: it cannot be gone on with here.
@@ -202,7 +207,16 @@ def make(run_dir: Path, link: Link) -> None:
     )
     log = RunLog.reopen(run_dir)
     try:
-        spec = stored_spec(log, request, link.note)
+        if planned is None:
+            spec = stored_spec(log, request, link.note)
+        else:
+            spec = replace(
+                planned,
+                request=request,
+                max_cost_usd=begin.max_cost_usd,
+                warnings=(),  # were said by who planned it
+                inputs=None,
+            )
         detail = {"attempt": begin.attempt, "host": platform.node(), "pid": os.getpid()}
         at_ms = now_ms()
         log.append(Event(run_id=run_dir.name, event="shard_attempt", at_ms=at_ms, detail=detail))
@@ -213,8 +227,8 @@ def make(run_dir: Path, link: Link) -> None:
     link.send(Ended(asdict(report)))
 
 
-def main() -> int:
-    """Make the shard of the run folder that is named; return the exit code."""
+def main(run_dir: Path, planned: RunSpec | None = None) -> int:
+    """Make the shard of a run folder, which may have been planned here; return the exit code."""
     gc.disable()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     reading, writing = os.dup(0), os.dup(1)
@@ -223,7 +237,7 @@ def main() -> int:
         os.dup2(nothing.fileno(), 0)
     link = Link(reading, writing)
     try:
-        make(Path(sys.argv[1]), link)
+        make(run_dir, link, planned)
     except BenchError as exc:
         link.send(Refused(str(exc), exc.exit_code))
         return exc.exit_code
@@ -231,4 +245,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(sys.argv[1])))

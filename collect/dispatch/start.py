@@ -84,6 +84,7 @@ def started(request: RunRequest, screen: Screen) -> Dispatch:
             for number, name in enumerate(names, 1)
         ]
         _begin_all(specs, screen.note)
+        executor.prepare(specs)
         plan = DispatchPlan(
             dispatch_id=dispatch_id,
             run_group=specs[0].run_group,
@@ -215,7 +216,7 @@ async def _begin(specs: list[RunSpec], made: list[Path], note: Callable[[str], N
     async with Stocktaking(first) as stock:
         builds = await look_up(first.models)
         inventory = await stock.first(builds)
-        hashes: Hashes = {}
+        hashes = Hashes()
         group = group_of(with_builds(first, builds), hashes)
         for number, spec in enumerate(specs):
             assert spec.inputs is not None

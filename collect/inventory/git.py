@@ -130,6 +130,13 @@ def _readers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MAX_COMMAND_THREADS, thread_name_prefix="commands")
 
 
+def end_readers() -> None:
+    """End the threads that wait for commands; later commands have others."""
+    if _readers.cache_info().currsize:
+        _readers().shutdown()
+        _readers.cache_clear()
+
+
 def _read(process: subprocess.Popen[bytes], timeout_s: float) -> Output:
     """Wait for a process, and end it when that takes too long."""
     try:

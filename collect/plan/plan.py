@@ -78,8 +78,14 @@ def make_plan(inputs: RunInputs, run_id: str) -> tuple[PlannedTrial, ...]:
     return tuple(plan_trials(inputs, run_id))
 
 
-Hashes = dict[str, str]
-"""case_hash by case_id, filled as they are worked out: for several plans of the same cases."""
+@dataclass(frozen=True, slots=True)
+class Hashes:
+    """Of a plan, filled as they are worked out: for the plans of its parts."""
+
+    cases: dict[str, str] = field(default_factory=dict)
+    """case_hash by case_id."""
+    trials: dict[int, str] = field(default_factory=dict)
+    """run_fingerprint by trial_no."""
 
 
 def plan_trials(
@@ -90,7 +96,8 @@ def plan_trials(
     A whole repetition comes before the next one: a run that is cut short has asked every case
     about equally often, and a case never follows itself into a warm prompt cache.
     """
-    for (number, model, repetition, case), found in _fingerprinted(inputs, hashes):
+    known = Hashes() if hashes is None else hashes
+    for (number, model, repetition, case), found in _fingerprinted(inputs, known):
         yield PlannedTrial(
             run_id=run_id,
             suite_id=inputs.suite.suite_id,
@@ -105,7 +112,7 @@ def plan_trials(
             prompt_id=case.prompt_id,
             prompt_name=case.prompt_name,
             case_hash=found["case"] or "",
-            run_fingerprint=fingerprint(found),
+            run_fingerprint=known.trials.get(number) or fingerprint(found),
             fingerprint_version=FINGERPRINT_VERSION,
             fingerprint_parts=kept_parts(found),
             validator_type=None if case.validator is None else case.validator.type,
@@ -118,14 +125,17 @@ def plan_trials(
 
 def plan_fingerprints(inputs: RunInputs, hashes: Hashes | None = None) -> list[str]:
     """Return the run_fingerprint of each trial of a plan, in order."""
-    return [fingerprint(found) for _, found in _fingerprinted(inputs, hashes)]
+    known = Hashes() if hashes is None else hashes
+    for turn, found in _fingerprinted(inputs, known):
+        known.trials[turn.trial_no] = fingerprint(found)
+    return [*known.trials.values()]
 
 
 def _fingerprinted(
-    inputs: RunInputs, known: Hashes | None
+    inputs: RunInputs, known: Hashes
 ) -> Iterator[tuple[Turn, dict[str, str | None]]]:
     """Yield the trials of a plan with the parts of their fingerprints."""
-    hashes = {} if known is None else known
+    hashes = known.cases
     endpoints = {model.model_id: model_parts(model) for model in inputs.models}
     settings = SettingsParts()
 

@@ -98,7 +98,7 @@ def test_no_module_is_left_alone():
     """Nobody imports those that are started by name, or loaded by the name in a registry."""
     by_name = {
         "analyze.__main__", "analyze.mirror", "analyze.comparison.built_records",
-        "collect.__main__", "collect.dispatch.shard", "collect.hooks.child",
+        "collect.__main__", "collect.hooks.child",
         "collect.sandbox.helper", "schemas.publish",
     }  # fmt: skip
     in_registries = {

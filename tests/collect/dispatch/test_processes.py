@@ -1,5 +1,6 @@
 """`collect run --processes N`: one plan in several run folders, within the limits of one."""
 
+import contextlib
 import json
 import os
 import signal
@@ -62,13 +63,14 @@ def assert_every_trial_once(runs, n_planned=N_CASES):
 def shard_processes(runs):
     """Return the processes that make shards of a folder of runs, by the name of the shard."""
     found = {}
-    for process in psutil.process_iter():
-        try:
-            words = process.cmdline()
-            if "collect.dispatch.shard" in words and process.cwd() == str(runs.parent):
-                found[words[-1].rpartition("/")[2]] = process
-        except psutil.Error:
-            continue
+    for log in runs.glob("r-*/results.jsonl"):
+        *whole, _ = log.read_bytes().split(b"\n")
+        for row in map(json.loads, whole):
+            if row.get("event") == "shard_attempt":
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process = psutil.Process(row["detail"]["pid"])
+                    if process.status() != psutil.STATUS_ZOMBIE:
+                        found[log.parent.name] = process
     return found
 
 
@@ -115,7 +117,13 @@ def test_a_process_that_is_killed_is_gone_on_with(counted):
     process = begin(counted.root, *RUN, "--processes", 2, "--json")
     first = counted.runs / "r-1-of-2" / "results.jsonl"
     wait_for(lambda: first.exists() and first.read_bytes().count(b'"result"') >= 3)
-    shard_processes(counted.runs)["r-1-of-2"].kill()
+    made = shard_processes(counted.runs)
+    assert not any("collect.dispatch.shard" in one.cmdline() for one in made.values()), "forked"
+    made["r-1-of-2"].kill()
+    wait_for(
+        lambda: shard_processes(counted.runs).get("r-1-of-2", made["r-1-of-2"]) != made["r-1-of-2"]
+    )
+    assert "collect.dispatch.shard" in shard_processes(counted.runs)["r-1-of-2"].cmdline()
     out, err = process.communicate(timeout=60)
 
     assert process.returncode == 0, err
