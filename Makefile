@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench lm-eval promptfoo duckdb pipx openclaw openclaw-newest mini-swe-agent harbor inspect clean
+.PHONY: help demo install uninstall docs test test-agents test-peers fuzz mutants check fmt schemas bench weights claude codex opencode axe spark ray moto azurite swebench lm-eval promptfoo duckdb pipx openclaw openclaw-newest mini-swe-agent harbor every-eval-ever inspect clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -174,6 +174,22 @@ $(HARBOR): $(STAMP)
 
 harbor: $(HARBOR)
 
+# The schemas and the validator of Every Eval Ever; unpacked, since it wants a newer Python and much
+# that neither of them needs.
+EEE := .tools/.every-eval-ever-0.3.0
+
+$(EEE): $(STAMP)
+	@rm -rf .tools/every-eval-ever
+	@if $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps \
+			--python-version 3.12 --only-binary :all: --dest .tools/every-eval-ever every-eval-ever==0.3.0 \
+		&& $(BIN)/python -m zipfile -e .tools/every-eval-ever/every_eval_ever-0.3.0-py3-none-any.whl .tools/every-eval-ever; then \
+		touch $@; \
+	else \
+		echo "pip could not fetch every-eval-ever: the test of its format is skipped (CI: fail)"; \
+	fi
+
+every-eval-ever: $(EEE)
+
 # The real Inspect, which runs evals on its own mock model and reads their logs; 600 MB apart from our
 # own environment, for the numbers of its data frames as well.
 INSPECT_VERSION := 0.3.285
@@ -258,7 +274,7 @@ test: $(STAMP) weights ## run the tests
 test-agents: $(STAMP) weights claude codex opencode openclaw ## run the tests against real agents, containers, the embedded model and the sandbox
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
-test-peers: $(STAMP) axe spark ray moto azurite swebench inspect lm-eval promptfoo harbor duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
+test-peers: $(STAMP) axe spark ray moto azurite swebench inspect lm-eval promptfoo harbor every-eval-ever duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
 	$(PYTEST) -n 2 --dist loadfile -m peers
 
 # Any version that installs, beside the pinned one; a night's job, since a new one may need other code.

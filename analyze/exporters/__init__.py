@@ -53,6 +53,8 @@ class Exporter:
     """Takes `--style`."""
     is_folder: bool = False
     """Each model is a folder of files, in the run's own one by default; else it is a file."""
+    is_tree: bool = False
+    """Names of files are paths below the wanted folder, which others rely on: all are written."""
 
 
 EXPORTERS = Registry(
@@ -63,6 +65,7 @@ EXPORTERS = Registry(
         "swebench": "analyze.exporters.swebench:EXPORTER",
         "predictions": "analyze.exporters.predictions:EXPORTER",
         "junit": "analyze.exporters.junit:EXPORTER",
+        "eee": "analyze.exporters.eee:EXPORTER",
     },
 )
 """Formats by the name that `analyze export` has for them; a new one is a file and a line."""

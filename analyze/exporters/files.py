@@ -102,10 +102,15 @@ def texts_by_path(
 
     Raises:
         ConfigError: a folder stands where a file has to go, or a file where a folder has to; or
-            one file is named for several documents.
+            one file is named for several documents, or for a tree of files.
     """
     has_several = len({one.model_id for one in texts}) > 1
-    if output is not None and _is_file_name(output, exporter):
+    if exporter.is_tree:
+        if output is not None and _is_file_name(output, exporter):
+            what = "several files come out, which rely on each other; name a folder"
+            raise ConfigError([Problem(output, what, key="--output")])
+        found = {(output or Path()) / one.name: one.text for one in texts}
+    elif output is not None and _is_file_name(output, exporter):
         found = {output: document(texts, output)}
     elif exporter.is_folder:
         folder = output or own or Path()

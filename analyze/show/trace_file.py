@@ -61,7 +61,7 @@ def read_trace(run_dir: Path | None, reference: str | None) -> Artifact | NoTrac
         run_dir: the run's folder; None when it is not here.
         reference: `artifact_path` of the result.
     """
-    content = _content(run_dir, reference, MAX_TRACE_BYTES)
+    content = read_content(run_dir, reference, MAX_TRACE_BYTES)
     if isinstance(content, NoTrace):
         return content
     if len(content) > MAX_TRACE_BYTES or has_too_many_values(content):
@@ -79,7 +79,7 @@ def read_beginning(
         reference: `artifact_path` of the result.
         most_bytes: of its JSON that are read.
     """
-    content = _content(run_dir, reference, most_bytes)
+    content = read_content(run_dir, reference, most_bytes)
     if isinstance(content, NoTrace):
         return content
     if len(content) > most_bytes:
@@ -87,7 +87,7 @@ def read_beginning(
     return _artifact(content, reference)
 
 
-def _content(run_dir: Path | None, reference: str | None, most_bytes: int) -> bytes | NoTrace:
+def read_content(run_dir: Path | None, reference: str | None, most_bytes: int) -> bytes | NoTrace:
     """Return what the frame holds; one byte more than `most_bytes` of a longer one."""
     if reference is None:
         return NoTrace("its result names no trace")
@@ -149,13 +149,19 @@ def validator_of(run_dir: Path | None, case_id: str) -> dict[str, JsonValue] | N
 def validators_of(
     run_dir: Path | None, case_ids: Collection[str]
 ) -> dict[str, dict[str, JsonValue] | None]:
-    """Return the validators of cases as they were written, by case_id; what nobody kept is absent.
+    """Return the validators of cases as they were written, by case_id; see `cases_of`."""
+    found = {case_id: one.get("validator") for case_id, one in cases_of(run_dir, case_ids).items()}
+    return {case_id: one if isinstance(one, dict) else None for case_id, one in found.items()}
+
+
+def cases_of(run_dir: Path | None, case_ids: Collection[str]) -> dict[str, dict[str, JsonValue]]:
+    """Return cases as they were written, by case_id; what nobody kept is absent.
 
     The file is read line by line and only as far as the last of the cases.
     """
     import zstandard  # noqa: PLC0415 - only who shows a trial needs it
 
-    found: dict[str, dict[str, JsonValue] | None] = {}
+    found: dict[str, dict[str, JsonValue]] = {}
     if run_dir is None or not case_ids:
         return found
     marks = {orjson.dumps(case_id) for case_id in case_ids}
@@ -170,8 +176,7 @@ def validators_of(
                 case = orjson.loads(line)
                 case_id = case.get("case_id")
                 if case_id in case_ids and case_id not in found:
-                    validator = case.get("validator")
-                    found[case_id] = validator if isinstance(validator, dict) else None
+                    found[case_id] = case
                     if len(found) == len(marks):
                         return found
     except (OSError, ValueError, AttributeError, TypeError, zstandard.ZstdError):
