@@ -43,7 +43,7 @@ def export(
             "-o",
             metavar="OUT",
             help="A file, where one document comes out (.json, .jsonl, .md, .xml); `-`: standard "
-            "output; a folder for report-v2 with its summary.md, for eee, and for several models.",
+            "output; a folder for report-v2 with its summary.md, eee, inspect, and several models.",
         ),
     ] = None,
     style: Annotated[
@@ -60,7 +60,7 @@ def export(
     no_sync: NoSyncOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write a run as reports v2, for SWE-bench, as JUnit or EEE.
+    """Write a run as reports v2, or in the format of another tool.
 
     Each model is a report of its own; repetitions of a case are folded by majority, save in eee,
     which has a row a trial. Without --output, reports v2 go to reports/ in the run's folder, all

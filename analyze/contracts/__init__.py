@@ -11,14 +11,14 @@ from types import MappingProxyType
 
 import duckdb
 
-from analyze.contracts import history, judges, models, steps, trials
+from analyze.contracts import history, inspect_frames, judges, models, steps, trials
 from analyze.contracts.base import STARTED_AT, ViewRow
 from schemas.lake import LakeColumn, lake_columns
 
 CONTRACTS: MappingProxyType[str, type[ViewRow]] = MappingProxyType(
     {
         row.view: row
-        for module in (models, trials, judges, steps, history)
+        for module in (models, trials, judges, steps, history, inspect_frames)
         for row in vars(module).values()
         if isinstance(row, type) and issubclass(row, ViewRow) and "view" in vars(row)
     }
@@ -47,6 +47,7 @@ SOURCES: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
         "int_evaluations": ("evaluations", "raw_evaluations"),
         "int_checks": ("checks",),
         "int_scores": ("scores",),
+        "int_limits": ("raw_results",),
         "stg_thresholds": ("raw_thresholds",),
         "stg_failure_types": ("raw_failure_types", "failures"),
         "trials": ("raw_results",),
@@ -72,6 +73,7 @@ OWN: MappingProxyType[str, str] = MappingProxyType(
         "is_success": "Served, and ended without an error.",
         "is_reused": "The answer was taken from an older run.",
         "is_measured": "Asked in this run, so its time, tokens and cost are this run's.",
+        "limit_name": "Limit that ended the trial, by Inspect's name of it.",
         "started_at": STARTED_AT,
         "has_expected_tools": "Names tools that the model should use.",
         "cost_nano_usd": "Cost in whole nano-dollars (USD / 10^9); null when unknown.",

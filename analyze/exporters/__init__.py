@@ -21,7 +21,8 @@ class ExportText(NamedTuple):
     model_id: str
     """Empty for that of a report, which is of one model."""
     name: str
-    text: str
+    text: str | bytes
+    """Bytes of a format that is no text."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Exporter:
     is_folder: bool = False
     """Each model is a folder of files, in the run's own one by default; else it is a file."""
     is_tree: bool = False
-    """Names of files are paths below the wanted folder, which others rely on: all are written."""
+    """Its files rely on each other: all are written, at their names below the wanted folder."""
 
 
 EXPORTERS = Registry(
@@ -64,6 +65,7 @@ EXPORTERS = Registry(
         "report-v2": "analyze.exporters.report_v2:EXPORTER",
         "swebench": "analyze.exporters.swebench:EXPORTER",
         "predictions": "analyze.exporters.predictions:EXPORTER",
+        "inspect": "analyze.exporters.inspect:EXPORTER",
         "junit": "analyze.exporters.junit:EXPORTER",
         "eee": "analyze.exporters.eee:EXPORTER",
     },

@@ -90,7 +90,7 @@ def own_place(folder: Path | None) -> Path:
 
 def texts_by_path(
     texts: Sequence[ExportText], exporter: Exporter, output: Path | None, own: Path | None
-) -> dict[Path, str]:
+) -> dict[Path, str | bytes]:
     """Return the text of each file by its path.
 
     Args:
@@ -127,7 +127,7 @@ def texts_by_path(
     return found
 
 
-def document(texts: Sequence[ExportText], output: Path) -> str:
+def document(texts: Sequence[ExportText], output: Path) -> str | bytes:
     """Return the one document that a file or standard output is to have.
 
     Of a report v2 that is the report, or its summary where the file's name ends in `.md`.
@@ -137,8 +137,12 @@ def document(texts: Sequence[ExportText], output: Path) -> str:
         output: the file, or `-`.
 
     Raises:
-        ConfigError: there are several, one a model.
+        ConfigError: there are several, one a model, or files that are no text.
     """
+    if any(isinstance(one.text, bytes) for one in texts):
+        names = ", ".join(one.name for one in texts)
+        problem = Problem(output, f"{names} come out; name a folder", "--output")
+        raise ConfigError([problem])
     models = list(dict.fromkeys(one.model_id for one in texts))
     if len(models) > 1:
         what = f"is one file, and {counted(len(models), 'document')} come out, one a model"

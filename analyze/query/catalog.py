@@ -58,6 +58,7 @@ VIEWS = (
     "intermediate/int_evaluations",
     "intermediate/int_checks",
     "intermediate/int_scores",
+    "intermediate/int_limits",
     "intermediate/int_steps",
     "intermediate/int_answers",
     "intermediate/int_tool_calls",
@@ -100,6 +101,8 @@ VIEWS = (
     "marts/tool_use",
     "marts/tiers",
     "marts/latency_histogram",
+    "marts/v_inspect_evals",
+    "marts/v_inspect_samples",
     "marts/cost_quality",
 )
 """Every view; each reads only tables and views that stand before it."""
@@ -117,6 +120,9 @@ LABEL = re.compile(r"map_extract\(([\w.]+), ([\w.]+)\)\[1\]")
 
 UNNESTED = re.compile(r"\bunnest\((\w+)\)")
 """A row a member of a list, which Spark calls another way."""
+
+MEMBER = "list_extract("
+"""One member of a list, counted from 1, or null beyond its end."""
 
 LOOKING_AROUND = re.compile(
     r"\b(show|information_schema|duckdb_\w+|pragma_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE
@@ -145,9 +151,10 @@ def portable_sql_of(view: str) -> str:
     """Return the select of a view for other engines: of standard SQL and arrays from 1.
 
     Lists of quantiles become a column a quantile, `x_quantiles[2]` becomes `x_p95`; a list is
-    taken apart by `explode`, as Spark does.
+    taken apart by `explode` and asked by `try_element_at`, as Spark does.
     """
     sql = UNNESTED.sub(r"explode(\1)", LABEL.sub(r"\1[\2]", sql_of(view)))
+    sql = sql.replace(MEMBER, "try_element_at(")
     if (match := QUANTILES.search(sql)) is None:
         return sql
     quantiles = match[2].split(", ")
@@ -286,10 +293,11 @@ def read_view(
     """
     columns = list(contract.model_fields)
     condition = f" where {where}" if where else ""
+    names = ", ".join(f'"{name}"' for name in columns)  # one may be a word of SQL
     with engine_errors(contract.view):
         rows = connection.execute(
             # names and order are declared in `rows`; a parameter cannot stand for a name
-            f"select {', '.join(columns)} from {contract.view}{condition} "  # noqa: S608
+            f"select {names} from {contract.view}{condition} "  # noqa: S608
             f"order by {contract.order}",
             list(parameters),
         ).fetchall()

@@ -6,6 +6,7 @@ what is wrong with it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os.path import lexists
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def report_text(report: EvaluationReport) -> str:
         raise SchemaError(message) from exc
 
 
-def write_texts(texts: dict[Path, str], *, replace: bool) -> None:
+def write_texts(texts: Mapping[Path, str | bytes], *, replace: bool) -> None:
     """Write every file, each whole or not at all.
 
     Args:
@@ -112,7 +113,7 @@ def write_texts(texts: dict[Path, str], *, replace: bool) -> None:
         raise NotOurFile(there[0], "left as it is")
     for path, text in texts.items():
         try:
-            write_whole(path, text.encode("utf-8"))
+            write_whole(path, text.encode() if isinstance(text, str) else text)
         except OSError as exc:
             message = f"{display_path(path)}: cannot be written ({exc.strerror})"
             raise AnalyzeError(message) from exc

@@ -2,8 +2,11 @@
 
 from analyze.lake.raw_tables import connect, fill
 
-EXPLODE = "create macro explode(members) as unnest(members)"
-"""What portable views call a row a member of a list, for DuckDB."""
+PORTABLE = """
+create macro explode(members) as unnest(members);
+create macro try_element_at(members, place) as list_extract(members, place);
+"""
+"""What portable views call a row a member of a list, and one of its members, for DuckDB."""
 
 
 def open_lake(lake, run_id=None):

@@ -139,6 +139,7 @@ for kind in ("zstd", "deflate", "json", "chunked"):
                 float(evals["score_headline_value"])],
             "scores": [{"name": s.name, "scorer": s.scorer, "reducer": s.reducer,
                 "metrics": {k: m.value for k, m in s.metrics.items()}} for s in log.results.scores],
+            "eval_frame": json.loads(evals.to_json(double_precision=15)),
             "frame": {f"{r['id']}/{r['epoch']}": r for r in rows},
             "samples": {f"{s.id}/{s.epoch}": {
                 "scores": dict(flat(s.scores)), "error": s.error and s.error.message,

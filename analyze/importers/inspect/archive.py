@@ -11,6 +11,7 @@ import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +29,11 @@ HEADER_BYTES = 4096
 
 MAX_MEMBER_BYTES = 1 << 28
 """Unpacked; as Python's objects it takes several times as much."""
+
+PIECE_BYTES = 1 << 20
+"""Of a member that is read in pieces: what is unpacked of it at once."""
+
+PACKED_BYTES = 1 << 16
 
 MAX_RATIO = 250
 """Of all that is unpacked to the file, from `FREE_BYTES` on; logs of agents are 5 to 60."""
@@ -101,6 +107,47 @@ class Archive:
         if len(content) != member.n_bytes or zlib.crc32(content) != member.crc:
             raise MemberError(name, "is damaged: not what the directory says it is")
         return content
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the content of a member, which may be large, piece by piece.
+
+        It is unpacked twice, the first time to see whether it is whole.
+
+        Raises:
+            MemberError: as `read`, but before the first piece.
+            OSError: the file cannot be read.
+        """
+        member = self.members.get(name)
+        if member is None or member.is_encrypted or member.method not in {DEFLATED, ZSTANDARD}:
+            yield self.read(name)
+            return
+        crc = n_bytes = 0
+        for piece in self._stream(name, member):
+            crc, n_bytes = zlib.crc32(piece, crc), n_bytes + len(piece)
+        if n_bytes != member.n_bytes or crc != member.crc:
+            raise MemberError(name, "is damaged: not what the directory says it is")
+        yield from self._stream(name, member)
+
+    def _stream(self, name: str, member: Member) -> Iterator[bytes]:
+        packed, left = self._packed(name, member), member.n_bytes + 1
+        try:
+            if member.method == ZSTANDARD:
+                reader = self._zstd.stream_reader(packed, read_across_frames=True)
+                while left > 0 and (piece := reader.read(min(PIECE_BYTES, left))):
+                    left -= len(piece)
+                    yield piece
+                return
+            deflated = zlib.decompressobj(-zlib.MAX_WBITS)
+            for begin in range(0, len(packed), PACKED_BYTES):
+                rest: bytes | memoryview = packed[begin : begin + PACKED_BYTES]
+                while rest and left > 0:
+                    piece = deflated.decompress(rest, min(PIECE_BYTES, left))
+                    rest, left = deflated.unconsumed_tail, left - len(piece)
+                    yield piece
+            if left > 0:
+                yield deflated.flush()
+        except (zlib.error, zstandard.ZstdError) as exc:
+            raise MemberError(name, f"is damaged: {exc}") from None
 
     def _packed(self, name: str, member: Member) -> memoryview:
         raw = os.pread(self._file, member.packed_bytes + HEADER_BYTES, member.offset)

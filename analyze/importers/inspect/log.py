@@ -22,7 +22,7 @@ from analyze.importers.inspect.samples import (
     SampleError,
     Samples,
 )
-from analyze.importers.inspect.values import Json, loads, mapping, rows
+from analyze.importers.inspect.values import Json, loads, mapping
 from schemas.errors import ConfigError, Problem
 
 HEADER, START, SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
@@ -149,9 +149,7 @@ class EvalFile:
         journal = {int(match[1]): name for name in names if (match := JOURNAL.fullmatch(name))}
         for name in [SUMMARIES] if SUMMARIES in names else [journal[n] for n in sorted(journal)]:
             with contextlib.suppress(SampleError):
-                yield from (
-                    one for one in rows(self._samples.loaded(name)) if isinstance(one, dict)
-                )
+                yield from (one for one in self._samples.items(name) if isinstance(one, dict))
 
 
 class JsonFile:

@@ -6,11 +6,12 @@ in chunks that are named by the index of their first. Both kinds may stand in on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analyze.importers.inspect.archive import Archive, Member, MemberError
-from analyze.importers.inspect.values import Json, loads, rows
+from analyze.importers.inspect.values import Json, items_in, loads, rows
 
 SHELL = "sample.json"
 
@@ -94,6 +95,21 @@ class Samples:
                 raise SampleError(message)
             items += rows(self.loaded(name))
         return items
+
+    def items(self, name: str) -> Iterator[Any]:
+        """Yield the items of a list of objects that a member holds.
+
+        Raises:
+            SampleError: it is damaged, or no JSON from some item on.
+            OSError: the file cannot be read.
+        """
+        try:
+            yield from items_in(self._archive.pieces(name))
+        except MemberError as exc:
+            raise SampleError(str(exc)) from None
+        except ValueError as exc:
+            message = f"`{name:.200}` is no JSON: {exc}"
+            raise SampleError(message) from None
 
     def loaded(self, name: str) -> Any:
         """Return what a member holds.

@@ -5,8 +5,11 @@ The tool writes NaN and Infinity as they are, and older logs have whatever a sco
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -20,6 +23,12 @@ MAX_DEPTH = 100
 
 MAX_USD = 1e6
 TOO_DEEP = "(nested too deeply; the original has it)"
+
+BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")
+MAX_ITEM_BYTES = 1 << 28
+
+MAX_ENDS = 20
+"""Places where an item seems to end that are tried, from the last one on."""
 
 Json = dict[str, Any]
 
@@ -41,6 +50,40 @@ def loads(raw: bytes) -> Any:
         message = "is nested too deeply"
         raise ValueError(message) from None
     return _without_surrogates(found) if "\\ud" in text.lower() else found
+
+
+def items_in(pieces: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the items of a JSON list of objects, of which only some are in memory at once.
+
+    Raises:
+        ValueError: it is none, or no JSON from some item on; those before were yielded.
+    """
+    begun, least = b"", 0
+    for piece in pieces:
+        begun += piece
+        if len(begun) > MAX_ITEM_BYTES:
+            message = f"an item has more than {MAX_ITEM_BYTES:,} bytes"
+            raise ValueError(message)
+        if len(begun) >= least:
+            items, begun = _whole_items(begun)
+            yield from items
+            least = 0 if items else 2 * len(begun)  # a large item is not tried with each piece
+    found = loads(begun)
+    yield from found if isinstance(found, list) else ()
+
+
+def _whole_items(begun: bytes) -> tuple[list[Any], bytes]:
+    """Return items of a list that is not whole yet, and the rest as a list.
+
+    Where an item seems to end may be within one, and then what is before it is no JSON.
+    """
+    ends = [match.span() for match in BETWEEN.finditer(begun)]
+    for end, begin in ends[: -MAX_ENDS - 1 : -1]:
+        with contextlib.suppress(ValueError):
+            found = loads(begun[: end + 1] + b"]")
+            if isinstance(found, list):
+                return found, b"[" + begun[begin:]
+    return [], begun
 
 
 def _without_surrogates(value: Any) -> Any:

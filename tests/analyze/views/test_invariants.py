@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from analyze.contracts import CONTRACTS
+from analyze.query.catalog import read_view
 from analyze.query.session import open_session
 from tests.support.made_history import MadeHistory
 from tests.support.paths import SAMPLES
@@ -236,12 +237,9 @@ def test_key_of_a_view_is_unique_in_samples(view, samples):
 @pytest.mark.parametrize("view", CONTRACTS)
 def test_rows_of_a_view_fit_its_contract(view, made):
     contract = CONTRACTS[view]
-    names = list(contract.model_fields)
-    rows = made.execute(f"select {', '.join(names)} from {view}").fetchall()
+    rows = read_view(made, contract)
 
     assert rows, "a history without such a row proves nothing"
-    for row in rows:
-        contract(**dict(zip(names, row, strict=True)))
 
 
 def test_made_history_has_every_kind_of_row(made):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from analyze.query.catalog import NAMES, portable_sql_of, sql_of
-from tests.support.open_lake import EXPLODE
+from tests.support.open_lake import PORTABLE
 
 CASES = [
     (path.stem, case)
@@ -30,7 +30,7 @@ def test_view_case(view, sql, case, schemas_of):
     upstream = set(re.findall(r"\w+", sql)) & schemas_of.keys() - {view}
     assert set(case["given"]) <= upstream
     with duckdb.connect(":memory:") as connection:
-        connection.execute(EXPLODE)
+        connection.execute(PORTABLE)
         for name in upstream:
             schema = schemas_of[name]
             run = {"run_id": "r"} if "run_id" in schema.names else {}

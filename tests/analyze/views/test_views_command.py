@@ -13,7 +13,7 @@ from analyze.query.dictionary import all_pages, page_of
 from schemas.errors import ViewNotFound
 from schemas.lake.rows.tables import lake_document
 from tests.support.analyze_cli import call, forked
-from tests.support.open_lake import EXPLODE
+from tests.support.open_lake import PORTABLE
 from tests.support.paths import ROOT
 
 
@@ -63,7 +63,7 @@ def test_a_script_for_other_engines_makes_every_view(command, tmp_path):
     script = command("views", "--portable").out
     connection = connect()
     declare(connection)
-    connection.execute(EXPLODE)
+    connection.execute(PORTABLE)
     connection.execute(script)
 
     views = connection.execute("select view_name from duckdb_views() where not internal").fetchall()

@@ -6,8 +6,9 @@ import os
 import pytest
 
 from analyze.importers.detect import detect
-from analyze.importers.inspect import import_inspect, workers
+from analyze.importers.inspect import archive, import_inspect, workers
 from analyze.importers.inspect.json_document import JsonDocument
+from analyze.importers.inspect.values import items_in
 from schemas.errors import ConfigError
 from schemas.run.import_record import load_import_record
 from tests.support.imported_rows import latest_of, results_of, trace_of
@@ -226,6 +227,44 @@ def test_a_large_json_log_is_read_sample_by_sample(tmp_path):
     assert [*split.items()] == [*whole.items()]
     none = write_json(tmp_path / "none.json", head=HEAD)
     assert [*JsonDocument(none, "samples", most=0).items()] == []
+
+
+ODD_ITEMS = [
+    {"id": "a", "said": 'ends }, { here"', "scores": {"match": {"value": "C"}}},
+    {"id": "b", "input": [{"role": "user"}, {"role": "user"}, {"role": "user"}]},
+    {"id": "c", "value": float("inf")},
+    {"id": "d", "text": "\u00e9}\\" * 40},
+    {},
+]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+@pytest.mark.parametrize("separators", [None, (",", ":"), (" ,\n", " : ")])
+def test_items_of_a_list_are_read_as_they_come(size, separators):
+    content = json.dumps(ODD_ITEMS, separators=separators, ensure_ascii=False).encode()
+    pieces = [content[begin : begin + size] for begin in range(0, len(content), size)]
+
+    assert [*items_in(pieces)] == ODD_ITEMS
+    assert [*items_in([b" [ ] "])] == [*items_in([b"{}"])] == []
+    with pytest.raises(ValueError, match="line"):
+        [*items_in(pieces[:-1])]
+
+
+@pytest.mark.parametrize("method", ["deflate", "zstd"])
+def test_summaries_are_read_in_pieces(tmp_path, runs_dir, monkeypatch, method):
+    monkeypatch.setattr(archive, "PIECE_BYTES", 50)
+    monkeypatch.setattr(archive, "PACKED_BYTES", 20)
+    monkeypatch.setattr(archive, "MAX_MEMBER_BYTES", 2_500)
+    ids = [f"q{n}" for n in range(40)]
+    summaries = [sample(one, value="CI"[n % 2]) for n, one in enumerate(ids)]
+    found = members(sample("q0"), head=HEAD, **{"summaries.json": summaries})
+
+    written = imported(write_eval(tmp_path / "log.eval", found, method), runs_dir)
+
+    rows = latest_of(written.run_dir).values()
+    assert {one.prompt_id: one.passed for one in rows} == {
+        one: n % 2 == 0 for n, one in enumerate(ids)
+    }
 
 
 def test_processes_make_the_same_rows_in_the_same_order(tmp_path, runs_dir, monkeypatch):
