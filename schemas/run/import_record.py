@@ -42,11 +42,17 @@ class UnfinishedTrial(Record):
     prompt_name: str | None = None
 
 
+VERDICTS = "pass"
+"""Name of a headline that is of the verdicts of rows, where no score has that name."""
+
+
 class Headline(Record):
     """A number that the other tool shows for a run, as its file has it."""
 
     model_id: Slug
-    name: str = Field(description="Of the score, as in `scores` of the run's rows.")
+    name: str = Field(
+        description="Of the score, as in `scores` of the run's rows; `pass`: of their verdicts."
+    )
     metric: str = Field(description="What the tool computes of it, as `accuracy` or `mean`.")
     value: float | None
     stderr: float | None = None

@@ -6,19 +6,23 @@ import subprocess
 
 import pytest
 
+from tests.support.own_sample import ANSWERS, REFUSED
 from tests.support.paths import TOOLS
 
 VERSION = "0.3.285"
 INSTALLED = TOOLS / f".inspect-{VERSION}"
 PYTHON = TOOLS / f"inspect-{VERSION}" / "bin/python"
 
-SCRIPT = '''
-import json, sys, zipfile
+CODES = """
 import tiktoken
 
 CODES = tiktoken.Encoding("bytes", pat_str=r"[\\s\\S]",
     mergeable_ranks={bytes([n]): n for n in range(256)}, special_tokens={})
 tiktoken.get_encoding = tiktoken.encoding_for_model = lambda name: CODES  # else it is fetched
+"""
+
+SCRIPT = '''
+import json, sys, zipfile
 
 from inspect_ai import Epochs, Task, eval
 from inspect_ai._util.zipfile import zipfile_compress_kwargs
@@ -151,6 +155,34 @@ json.dump(logs, sys.stdout)
 '''
 
 
+SUMS = """
+import json, sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate
+
+folder, answers, refused = sys.argv[1], *map(json.loads, sys.argv[2:])
+asked = {}
+
+def answer(input, tools, tool_choice, config):
+    text = input[-1].text
+    if text in refused:
+        raise RuntimeError("503: overloaded")
+    n = asked[text] = asked.get(text, 0) + 1
+    return ModelOutput.from_content("mockllm/model", answers[text][n - 1])
+
+samples = [Sample(input=one, target=str(2 * int(one.split("+")[0])), id=one) for one in answers]
+task = Task(dataset=MemoryDataset(samples), solver=generate(), scorer=match(location="exact"),
+    epochs=len(next(iter(answers.values()))), name="sums")
+(log,) = eval(task, model=get_model("mockllm/model", custom_outputs=answer), display="none",
+    log_dir=folder, fail_on_error=False, max_samples=1)
+print("log at", log.location.removeprefix("file://"))
+"""
+"""What `own_sample` has, asked by Inspect."""
+
+
 def real_inspect():
     """Return the Python with Inspect; in CI its absence is a failure, else a reason to skip."""
     if not PYTHON.exists():
@@ -161,10 +193,21 @@ def real_inspect():
 
 def evaluated(folder):
     """Run evals of every kind, and return what Inspect says of each of their logs."""
-    command = [real_inspect(), "-c", SCRIPT, str(folder)]
+    said = _done(folder, SCRIPT)
+    return json.loads(said[said.index("[{") :])
+
+
+def evaluated_sums(folder):
+    """Let Inspect ask the sums of `own_sample`; return the path of its log."""
+    said = _done(folder, SUMS, json.dumps(ANSWERS), json.dumps([*REFUSED]))
+    return said.rpartition("log at ")[2].strip()
+
+
+def _done(folder, script, *words):
+    command = [real_inspect(), "-c", CODES + script, str(folder), *words]
     env = {"PATH": os.environ["PATH"], "HOME": str(folder), "INSPECT_DISPLAY": "none"}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=200, check=False, cwd=folder, env=env
     )
     assert done.returncode == 0, done.stderr[-4_000:]
-    return json.loads(done.stdout[done.stdout.index("[{") :])
+    return done.stdout

@@ -3,9 +3,11 @@
 import json
 import os
 import subprocess
+from functools import partial
 
 import pytest
 
+from tests.support.own_sample import ANSWERS, REPEATS, Said
 from tests.support.paths import TOOLS
 
 PYTHON = TOOLS / "lm-eval-0.4.13/bin/python"
@@ -66,13 +68,17 @@ metadata: {{version: 1.5}}
 
 
 def write_tasks(folder):
-    """Write two generation tasks and one of choices; a group of all, and one of the former."""
+    """Write three tasks that generate, one of choices; a group of two and it, and one of two."""
     folder.mkdir()
     for task, n, repeats in (("sums", 7, 3), ("few_sums", 2, 1)):
         data = folder / f"{task}.jsonl"
         rows = [{"question": f"{i}+{i}", "answer": str(2 * i)} for i in range(n)]
         data.write_text("".join(json.dumps(row) + "\n" for row in rows))
         (folder / f"{task}.yaml").write_text(_sums(task, data, repeats))
+    data = folder / "own_sums.jsonl"
+    rows = [{"question": one, "answer": str(2 * int(one[:3]))} for one in ANSWERS]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "own_sums.yaml").write_text(_sums("own_sums", data, REPEATS))
     data = folder / "capitals.jsonl"
     rows = [{"country": country, "label": label} for country, label in COUNTRIES]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -102,7 +108,7 @@ metadata: {{version: 1}}
     return folder
 
 
-def script(wire, request):
+def script(own_said, wire, request):
     """Answer as a server of completions with a tokenizer of one token a character."""
     path, body = request.line.split()[1], request.body
     if path == "/tokenizer_info":
@@ -110,19 +116,23 @@ def script(wire, request):
     elif path == "/tokenize":
         wire.answer({"tokens": [ord(char) for char in body["prompt"]]})
     elif path.endswith("/chat/completions"):
-        said = _said(body["messages"][-1]["content"])
+        said = _said(body["messages"][-1]["content"], own_said)
         message = {"role": "assistant", "content": said}
         wire.answer({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
     elif body.get("echo"):
         wire.answer({"choices": [_likely(n, one) for n, one in enumerate(body["prompt"])]})
     else:
         texts = ["".join(map(chr, one)) for one in body["prompt"]]
-        wire.answer({"choices": [{"index": n, "text": _said(one)} for n, one in enumerate(texts)]})
+        said = [_said(one, own_said) for one in texts]
+        wire.answer({"choices": [{"index": n, "text": one} for n, one in enumerate(said)]})
 
 
-def _said(prompt):
+def _said(prompt, own_said):
     """Say the sum as it should be, in a sentence, or another one: by its first number."""
-    number = int(prompt.rpartition("Q: ")[2].partition("+")[0])
+    asked = prompt.rpartition("Q: ")[2].partition("\n")[0]
+    if asked in ANSWERS:
+        return f" {own_said(asked)}"
+    number = int(asked.partition("+")[0])
     return (f" {2 * number}", f" {2 * number} it is", f" It is {number + 1}")[number % 3]
 
 
@@ -166,7 +176,7 @@ def evaluate(folder, endpoint, *commands):
         endpoint: takes `script`.
         commands: of `words_of`.
     """
-    endpoint.script = script
+    endpoint.script = partial(script, Said())
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     home = {"HF_HOME": str(folder / "hf"), "OPENAI_API_KEY": "none"}
     done = subprocess.run(

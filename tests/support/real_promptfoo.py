@@ -3,10 +3,12 @@
 import json
 import os
 import subprocess
+from functools import partial
 
 import pytest
 import yaml
 
+from tests.support.own_sample import ANSWERS, REFUSED, Said
 from tests.support.paths import TOOLS
 
 FOLDER = TOOLS / "promptfoo-0.123.1"
@@ -45,20 +47,31 @@ def node_folder():
     return node.parent
 
 
-def script(wire, request):
-    """Say the last word of a prompt; refuse one of them, and judge in no JSON."""
+SUMS = [
+    {"vars": {"word": one}, "assert": [{"type": "equals", "value": str(2 * int(one[:3]))}]}
+    for one in ANSWERS
+]
+"""Tests of `own_sample`."""
+
+
+def script(own_said, wire, request):
+    """Say the last word of a prompt; refuse some of them, and judge in no JSON."""
     said = request.body["messages"][-1]["content"]
-    if said.endswith("down"):
+    word = said.split()[-1]
+    if word in {"down", *REFUSED}:
         wire.answer({"error": {"message": "overloaded"}}, status=400)
         return
-    text = "no verdict" if "is polite" in json.dumps(request.body) else said.split()[-1]
+    text = own_said(word) if word in ANSWERS else word
+    text = "no verdict" if "is polite" in json.dumps(request.body) else text
     message = {"role": "assistant", "content": text}
     usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     wire.answer({"model": "served-m", "usage": usage, "choices": [choice]})
 
 
-def evaluate(endpoint, folder, *, repeat=2, prompts=("Say {{word}}", "Please say {{word}}")):
+def evaluate(
+    endpoint, folder, *, repeat=2, prompts=("Say {{word}}", "Please say {{word}}"), tests=TESTS
+):
     """Let promptfoo evaluate the tests; its output is in `out.json`, `out.jsonl` and its database.
 
     Args:
@@ -66,14 +79,15 @@ def evaluate(endpoint, folder, *, repeat=2, prompts=("Say {{word}}", "Please say
         folder: of the output; its `home` has database and cache, also of evaluations before.
         repeat: of each test.
         prompts: a column each.
+        tests: a row each.
     """
-    endpoint.script = script
+    endpoint.script = partial(script, Said())
     provider = {
         "id": "openai:chat:acme-tiny", "label": "tiny",
         "config": {"apiBaseUrl": endpoint.base_url, "apiKey": "sk-abcdefghijklmnopqrst123456"},
     }  # fmt: skip
     config = {"description": "small", "prompts": list(prompts), "providers": [provider]}
-    config |= {"tests": TESTS, "defaultTest": {"options": {"provider": provider}}}
+    config |= {"tests": tests, "defaultTest": {"options": {"provider": provider}}}
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     words = [
         COMMAND, "eval", "-c", "config.yaml", "-o", "out.json", "-o", "out.jsonl",

@@ -19,7 +19,7 @@ from analyze.importers.lenient import number, object_in, text, whole
 from analyze.importers.promptfoo.files import Eval, Row
 from schemas.base import slugify
 from schemas.redact import redact
-from schemas.run.import_record import Headline
+from schemas.run.import_record import VERDICTS, Headline
 
 KINDS = frozenset(
     {"chat", "completion", "completions", "responses", "messages", "embedding", "embeddings",
@@ -233,10 +233,12 @@ def _of_column(model_id: str, metrics: dict[str, Any], tally: Tally) -> Iterator
         metrics = {**own, "score": tally.score, **metrics}
     counts = [number(metrics.get(name)) or 0.0 for name in COUNTS]
     rate = counts[0] / sum(counts) if sum(counts) else None
-    yield Headline(model_id=model_id, name="pass", metric="pass rate", value=rate, is_computed=True)
+    yield Headline(
+        model_id=model_id, name=VERDICTS, metric="pass rate", value=rate, is_computed=True
+    )
     for name, value in zip(COUNTS, counts, strict=True):
         yield Headline(
-            model_id=model_id, name="pass", metric=name, value=value, is_computed=is_computed
+            model_id=model_id, name=VERDICTS, metric=name, value=value, is_computed=is_computed
         )
     yield Headline(
         model_id=model_id, name="score", metric="sum", value=number(metrics.get("score")),

@@ -21,10 +21,10 @@ from analyze.stats.paired_means import t_quantile
 from schemas.errors import counted
 from schemas.output.report import RunReport
 from schemas.output.report_headlines import ReportedHeadline
-from schemas.run.import_record import Headline, load_import_record
+from schemas.run.import_record import VERDICTS, Headline, load_import_record
 from schemas.run.layout import IMPORT_FILE
 
-MEANS = frozenset({"accuracy", "mean", "mean weighted by size"})
+MEANS = frozenset({"accuracy", "mean", "mean weighted by size", "pass rate"})
 """Metrics that are the mean over cases, of each the mean over its repetitions."""
 
 MAX_ROWS = 100
@@ -40,6 +40,23 @@ Z_POWER = 0.8416212335729143
 
 Name = tuple[str, str]
 """model_id and name of the score."""
+
+SCORES = """
+select t.model_id, s.score_name, t.case_id, c.cluster, s.score, t.tags
+from scores as s
+inner join trials as t
+    on s.run_id = t.run_id and s.model_id = t.model_id
+    and s.case_id = t.case_id and s.repetition = t.repetition
+left join int_case_clusters as c on t.suite_id = c.suite_id and t.case_id = c.case_id
+where s.run_id = ? order by s.record_no
+"""
+
+PASSED = """
+select t.model_id, t.case_id, c.cluster, cast(t.passed as double), t.tags
+from trials as t
+left join int_case_clusters as c on t.suite_id = c.suite_id and t.case_id = c.case_id
+where t.run_id = ? order by t.record_no
+"""
 
 
 class _Row(NamedTuple):
@@ -137,17 +154,12 @@ def headlines_of(context: ReportContext) -> tuple[ReportedHeadline, ...]:
     said = load_import_record(context.folder).headlines
     if not said:
         return ()
-    rows = context.session.rows(
-        "select s.model_id, s.score_name, s.case_id, c.cluster, s.score, t.tags from scores as s "
-        "inner join trials as t on s.run_id = t.run_id and s.model_id = t.model_id "
-        "and s.case_id = t.case_id and s.repetition = t.repetition "
-        "left join int_case_clusters as c on s.suite_id = c.suite_id and s.case_id = c.case_id "
-        "where s.run_id = ? order by s.record_no",
-        [context.run_id],
-    )
     of_name: defaultdict[Name, list[_Row]] = defaultdict(list)
-    for model_id, name, *row in rows:
+    for model_id, name, *row in context.session.rows(SCORES, [context.run_id]):
         of_name[model_id, name].append(_Row(*row))
+    if any(one.name == VERDICTS and (one.model_id, VERDICTS) not in of_name for one in said):
+        for model_id, *row in context.session.rows(PASSED, [context.run_id]):
+            of_name[model_id, VERDICTS].append(_Row(*row))
     planned: defaultdict[str, list[Sequence[str]]] = defaultdict(list)
     for model_id, tags in context.session.rows(
         "select model_id, tags from planned_trials where run_id = ?", [context.run_id]

@@ -121,7 +121,9 @@ def test_frames_are_those_that_inspect_makes_of_its_logs(tmp_path):
             assert (row["total_tokens"] or 0) == its["total_tokens"]
             assert (row["error"], row["limit"]) == (its["error"], its["limit"])
             assert row["retries"] == its["retries"]
-            assert near(row["total_time"], its["total_time"] or row["total_time"], 2e-3)
+            assert near(
+                row["total_time"], its["total_time"] or row["total_time"], 0.1
+            )  # two clocks
             used = json.loads(its["model_usage"] or "{}")
             if used:
                 (own,), (said,) = json.loads(row["model_usage"]).values(), used.values()

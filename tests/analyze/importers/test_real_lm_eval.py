@@ -12,6 +12,7 @@ from schemas.run.import_record import load_import_record
 from schemas.run.result import parse_line
 from tests.support.analyze_cli import call
 from tests.support.endpoint import Endpoint
+from tests.support.own_sample import figures
 from tests.support.real_lm_eval import evaluate, real_lm_eval, words_of, write_tasks
 
 pytestmark = pytest.mark.peers
@@ -19,16 +20,18 @@ pytestmark = pytest.mark.peers
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Results of all tasks by completions, and of those that generate by chat."""
+    """Results of all tasks by completions, of those that generate by chat, of `own_sample`."""
     real_lm_eval()
     folder = tmp_path_factory.mktemp("lm_eval")
     tasks, endpoint = write_tasks(folder / "tasks"), Endpoint()
     try:
         by_text = words_of(tasks, endpoint, folder / "completions", "pooled")
         by_chat = words_of(tasks, endpoint, folder / "chat", "plain", chat=True)
-        evaluate(folder, endpoint, by_text, by_chat)
+        sums = words_of(tasks, endpoint, folder / "sums", "own_sums", chat=True)
+        evaluate(folder, endpoint, by_text, by_chat, sums)
         yield {
-            kind: next((folder / kind).rglob("results_*.json")) for kind in ("completions", "chat")
+            kind: next((folder / kind).rglob("results_*.json"))
+            for kind in ("completions", "chat", "sums")
         }
     finally:
         endpoint.close()
@@ -142,3 +145,7 @@ def test_traces_have_the_prompt_every_repeat_and_every_choice(made, tmp_path):
     assert found["capitals/0"].raw_output == likeliest.detail["choice"]
     trace = read_trace(next((tmp_path / "b").iterdir()), chat[0].artifact_path).trace
     assert (trace[0].role, trace[0].content) == ("user", "Q: 0+0\nA:")
+
+
+def test_its_page_says_what_is_behind_a_headline(made):
+    assert len(figures(made["sums"], "coming-from-lm-eval.md")) == 2

@@ -9,7 +9,8 @@ from analyze.importers.detect import format_of
 from schemas.run.import_record import load_import_record
 from schemas.run.result import parse_line
 from tests.support.endpoint import Endpoint
-from tests.support.real_promptfoo import evaluate, node_folder
+from tests.support.own_sample import REPEATS, figures
+from tests.support.real_promptfoo import SUMS, evaluate, node_folder
 
 pytestmark = pytest.mark.peers
 
@@ -137,3 +138,13 @@ def test_the_key_that_its_database_has_in_plain_text_is_in_no_run(made, tmp_path
     files = [one for one in (tmp_path / "runs").rglob("*") if one.is_file()]
     assert len(files) > 6
     assert not any(b"sk-abcdefghijklmnop" in one.read_bytes() for one in files)
+
+
+def test_its_page_says_what_is_behind_a_headline(tmp_path):
+    node_folder()
+    endpoint = Endpoint()
+    try:
+        evaluate(endpoint, tmp_path, repeat=REPEATS, prompts=("Say {{word}}",), tests=SUMS)
+    finally:
+        endpoint.close()
+    assert len(figures(tmp_path / "out.json", "coming-from-promptfoo.md")) == 1

@@ -16,7 +16,7 @@ from schemas.run.import_record import Headline
 from schemas.run.result import Score
 
 
-def report_of(tmp_path, scores, said, *, errors=(), tags=()):
+def report_of(tmp_path, scores, said, *, errors=(), tags=(), verdicts=False):
     """Return the report of an imported run.
 
     Args:
@@ -25,6 +25,7 @@ def report_of(tmp_path, scores, said, *, errors=(), tags=()):
         said: headlines of the tool: name, metric, value, error.
         errors: cases that ended in an error, of which a tool has no score at all.
         tags: of the scored cases.
+        verdicts: the scores are those, and no scores.
     """
     source = tmp_path / "log.json"
     source.write_text("{}")
@@ -42,7 +43,8 @@ def report_of(tmp_path, scores, said, *, errors=(), tags=()):
         result_of(
             **known, model_id="m", model="m", provider="tool", case_id=case, prompt_id=case,
             repetition=repetition, started_at_ms=1, ended_at_ms=2,
-            scores=(Score(name="f1", value=value),), tags=tags,
+            scores=() if verdicts else (Score(name="f1", value=value),), tags=tags,
+            passed=value == 1 if verdicts else None,
         )
         for (case, repetition), value in scores.items()
     ]  # fmt: skip
@@ -129,6 +131,20 @@ def test_the_interval_covers_and_the_difference_is_shown_as_often_as_is_said(tmp
     assert 0.93 < covered / 2000 < 0.97
     assert 0.77 < shown / 2000 < 0.83
     assert found.smallest_difference == pytest.approx(2.8 * math.sqrt(2) * error, rel=0.3)
+
+
+def test_a_rate_of_passes_is_that_of_verdicts_where_no_score_has_its_name(tmp_path):
+    verdicts = {(f"c{n}", k): float(n % 3 == k % 2) for n in range(12) for k in (1, 2)}
+    said = [("pass", "pass rate", 0.4, None), ("pass", "testPassCount", 8.0, None)]
+
+    report = report_of(tmp_path, verdicts, said, errors=("d", "e"), verdicts=True)
+
+    rate, count = report.headlines
+    assert (rate.value, rate.own_value) == (0.4, pytest.approx(8 / 24))
+    assert rate.ci95[0] < 8 / 24 < rate.ci95[1]
+    assert (rate.n_cases, rate.n_scored, rate.n_trials) == (12, 24, 26)
+    assert rate.smallest_difference > 0.1
+    assert (count.value, count.own_value, count.n_scored) == (8.0, None, 24)
 
 
 def test_a_run_without_headlines_has_no_such_section(tmp_path):

@@ -12,7 +12,8 @@ from analyze.importers.inspect import import_inspect
 from schemas.run.import_record import load_import_record
 from tests.support.analyze_cli import call
 from tests.support.imported_rows import latest_of
-from tests.support.real_inspect import evaluated
+from tests.support.own_sample import figures
+from tests.support.real_inspect import evaluated, evaluated_sums
 
 pytestmark = pytest.mark.peers
 
@@ -145,3 +146,7 @@ def test_a_log_without_a_reducer_is_told_from_one_with_the_mean(both):
         mean = METRICS["accuracy"](reduced(cases, score, {}))
         differ += mean != score["metrics"]["accuracy"]
     assert differ >= 3
+
+
+def test_its_page_says_what_is_behind_a_headline(tmp_path):
+    assert len(figures(evaluated_sums(tmp_path), "coming-from-inspect.md")) == 1
