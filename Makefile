@@ -275,7 +275,7 @@ test-agents: $(STAMP) weights claude codex opencode openclaw ## run the tests ag
 	$(PYTEST) -n 2 --dist loadfile -m agents
 
 test-peers: $(STAMP) axe spark ray moto azurite swebench inspect lm-eval promptfoo harbor every-eval-ever duckdb pipx ## run the tests beside other tools, engines, browsers, simulations; of the wheel
-	$(PYTEST) -n 2 --dist loadfile -m peers
+	$(PYTEST) -n 3 --dist loadfile -m peers
 
 # Any version that installs, beside the pinned one; a night's job, since a new one may need other code.
 OPENCLAW_VERSION ?= latest

@@ -21,6 +21,7 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 * 1024**3
 
 LONGEST = (
+    "end_to_end/test_walks",
     "analyze/share/test_share_server",
     "analyze/views/test_spark",
     "analyze/spark/test_spark_sql",
@@ -28,6 +29,11 @@ LONGEST = (
     "analyze/share/test_compaction",
     "analyze/site/test_site_command",
     "collect/dispatch/test_ray",
+    "collect/stored/test_killed_judging",
+    "architecture/test_absence",
+    "analyze/importers/test_real_lm_eval",
+    "analyze/importers/inspect/test_beside_inspect",
+    "analyze/exporters/test_inspect_export",
     "end_to_end/test_real_model",
     "collect/run_folder/test_resume",
     "collect/providers/test_claude_code",

@@ -158,8 +158,8 @@ def _of_report(report: EvaluationReport, _: object) -> list[ExportText]:
             "n_without_verdict": len(report.instances) - rate.n_trials,
         }
         config = rate_config("Resolved among instances with a verdict")
-        beside = {"details": texts_of(counts | more), "uncertainty": uncertainty}
-        scores.results.append(result(place, "resolved_rate", rate.rate, config, beside))
+        extra = {"details": texts_of(counts | more), "uncertainty": uncertainty}
+        scores.results.append(result(place, "resolved_rate", rate.rate, config, extra))
     unknown = AskedModel("", "", name, None)
     origin = Origin(report.dataset, "unknown", None, {"run_id": report.run_id})
     document = aggregate(place, origin, model_info(unknown), scores)

@@ -207,9 +207,9 @@ def _add_judged(scored: Scored, found: Scores) -> None:
         n_runs = max(len(row[4] or ()) for row in trials)
         if scoring := _llm_scoring(scored, judges.get(profile, []), n_runs):
             config["llm_scoring"] = scoring
-        beside = {"details": texts_of(details), "uncertainty": {"num_samples": len(known)}}
+        extra = {"details": texts_of(details), "uncertainty": {"num_samples": len(known)}}
         mean = math.fsum(known) / len(known)
-        found.results.append(result(scored.place, f"judge_score/{profile}", mean, config, beside))
+        found.results.append(result(scored.place, f"judge_score/{profile}", mean, config, extra))
 
 
 def _llm_scoring(
@@ -259,5 +259,5 @@ def _add_named(scored: Scored, found: Scores) -> None:
             "additional_details": {"lower_is_better": direction, "bounds": "not recorded"},
         }
         details = {"n_scored": len(known), "n_without_score": len(trials) - len(known)}
-        beside = {"details": texts_of(details), "uncertainty": {"num_samples": len(known)}}
-        found.results.append(result(scored.place, f"score/{name}", mean, config, beside))
+        extra = {"details": texts_of(details), "uncertainty": {"num_samples": len(known)}}
+        found.results.append(result(scored.place, f"score/{name}", mean, config, extra))
