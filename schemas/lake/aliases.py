@@ -317,4 +317,4 @@ def _seal(lake: Path, rows: Iterable[AliasRow]) -> Path:
     table = pa.Table.from_pylist(content, schema=arrow_schema(AliasRow))
     month, token = month_of(content[0]["recorded_at_ms"]), uuid.uuid4().hex[:12]
     names = f"{TEMPORARY}{token}", f"alias-{token}.parquet"
-    return seal_files(lake, month, {ALIASES: (table, ())}, names)[0].path
+    return seal_files(lake, month, {ALIASES: ([table], ())}, names)[0].path

@@ -58,7 +58,7 @@ def rewriting(
     def write(path: Path) -> None:
         schema = TABLES[table].with_metadata(file_facts(piece.part for piece in pieces))
         with pq.ParquetWriter(path, schema, **compression_of(table)) as writer:
-            for group in _grouped(_rows(table, pieces, parts_of_run)):
+            for group in grouped(_rows(table, pieces, parts_of_run)):
                 writer.write_table(group, row_group_size=max(group.num_rows, 1))
 
     return write
@@ -116,7 +116,7 @@ def _rows(table: str, pieces: Sequence[_Piece], parts_of_run: PartsOfRun) -> Ite
             source.close()
 
 
-def _grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def grouped(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield tables as large as a row group should be."""
     pending: list[pa.Table] = []
     n_rows = n_bytes = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,17 +15,18 @@ from schemas.io.files import TEMPORARY, sync_path
 from schemas.io.own_files import make_own_folder
 from schemas.lake.footer import LAYOUT
 from schemas.lake.layout import NO_COVERAGE, Coverage, LakeFile, Part
+from schemas.lake.rewrite import grouped
 from schemas.lake.rows.tables import compression_of, file_facts
 
 
 def seal_files(
     lake: Path,
     month: str,
-    rows: Mapping[str, tuple[pa.Table, tuple[Part, ...]]],
+    rows: Mapping[str, tuple[Iterable[pa.Table], tuple[Part, ...]]],
     names: tuple[str, str],
     placing: AbstractContextManager[object] | None = None,
 ) -> list[LakeFile]:
-    """Seal rows and their parts by table, in their order, one file each: all of them or none.
+    """Seal rows, one table or several, and their parts by table: one file each, all or none.
 
     The first of `names`, fsync, rename to the second, fsync of the folder: after a crash a file is
     whole or not there. All are written before the first is renamed, in `placing`, so that a full
@@ -39,8 +41,12 @@ def seal_files(
             folder = make_own_folder(lake, f"{table}/month={month}")
             written, target = (folder / name for name in names)
             staged.append((written, target))
-            whole = content.replace_schema_metadata(file_facts(parts))
-            pq.write_table(whole, written, **compression_of(table))
+            groups = grouped(content)
+            first = next(groups)
+            schema = first.schema.with_metadata(file_facts(parts))
+            with pq.ParquetWriter(written, schema, **compression_of(table)) as writer:
+                for group in chain([first], groups):
+                    writer.write_table(group, row_group_size=max(group.num_rows, 1))
             sync_path(written)
         with placing or nullcontext():
             for written, target in staged:
@@ -69,7 +75,7 @@ class LakeWriter:
         """Seal the tables of one batch in their order, as `seal_files`; they share a number."""
         self._seq += coverage != NO_COVERAGE
         rows = {
-            table: (content, (Part(self.run_id, coverage, content.num_rows),))
+            table: ([content], (Part(self.run_id, coverage, content.num_rows),))
             for table, content in tables.items()
         }
         temporary = f"{TEMPORARY}{self.run_id}-{uuid.uuid4().hex[:12]}"

@@ -14,8 +14,9 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ from schemas.lake.log_coverage import (
 from schemas.lake.manifest import Manifest
 from schemas.lake.mirror.log_mirror import LineReader, sync_log
 from schemas.lake.rows.lines import EvaluationRows, planned_run
+from schemas.lake.rows.row_store import RowStore
 from schemas.lake.rows.tables import TABLES
 from schemas.lake.writer import seal_files
 from schemas.run.config import config_of
@@ -58,6 +60,9 @@ LOCK = "manifest/.batch.lock"
 
 CHUNK_BYTES = 2**20
 
+MAX_HELD_BYTES = 64 * 2**20
+"""Of the rows of one run; more of them wait on the disk."""
+
 
 @dataclass(frozen=True)
 class WholeLog:
@@ -75,7 +80,7 @@ class WholeRun:
 
     run_id: str
     month: str
-    tables: dict[str, pa.Table]
+    tables: dict[str, RowStore]
     logs: dict[LogTables, WholeLog]
     """Those that were looked for; an imported run has results only."""
     problems: tuple[str, ...]
@@ -85,83 +90,124 @@ class WholeRun:
         """Return the log of its results."""
         return self.logs[RESULT_TABLES]
 
+    @property
+    def n_rows(self) -> int:
+        """Return how many lines of logs became rows."""
+        tables = {table for log in self.logs for table in log.line_tables}
+        return sum(rows.num_rows for table, rows in self.tables.items() if table in tables)
+
     def coverage_of(self, table: str) -> Coverage:
         """Return the stretch of a log that the rows of a table are made of."""
         log = LOG_OF_TABLE.get(table)
         return NO_COVERAGE if log is None else self.logs[log].coverage
 
 
-def read_whole(run_dir: Path, *, imported: bool, with_text: bool = True) -> WholeRun:
-    """Return all rows of a run; see `schemas.lake.read_whole`. The caller holds its lock."""
-    results, lines = _read_log(run_dir, RESULT_TABLES)
-    logs, seen = {RESULT_TABLES: results}, results.stat
+def read_whole(
+    run_dir: Path, *, imported: bool, with_text: bool = True, lake: Path | None = None
+) -> WholeRun:
+    """Return all rows of a run; see `schemas.lake.read_whole`. The caller holds its lock.
+
+    Of a large import what does not fit into memory waits on the disk of the lake, where one is
+    named.
+    """
+    results = _LogReader(run_dir, RESULT_TABLES)
+    logs = {RESULT_TABLES: results}
     looked: list[tuple[int, str]] = []
     if imported and (run_dir / IMPORT_FILE).exists():
         from schemas.lake.rows.foreign_rows import ImportRows, import_record_of  # noqa: PLC0415 - few folders are
 
         reader = ImportRows(import_record_of(run_dir), run_dir, with_text=with_text)
-        rows, found = _rows(reader, lines)
-        run_id, tables = run_dir.name, reader.head() | rows
-        month = month_of(reader.started_at_ms or seen.mtime_ns // 1_000_000)
+        rows, found = _rows(reader, results, lake)
+        run_id, tables = run_dir.name, _stored(reader.head()) | rows
+        month = month_of(reader.started_at_ms or results.seen.mtime_ns // 1_000_000)
     elif imported:
         from schemas.config.run_profile import limit_of_config  # noqa: PLC0415
         from schemas.lake.rows.foreign_rows import import_lines  # noqa: PLC0415 - few folders are
 
+        lines = [*chain.from_iterable(results.chunks())]
         whole = import_lines(run_dir.name, lines, limit_ms=limit_of_config(run_dir))
-        run_id, tables, found = run_dir.name, whole.tables, list(whole.problems)
-        month = month_of(whole.started_at_ms or seen.mtime_ns // 1_000_000)
+        run_id, tables, found = run_dir.name, _stored(whole.tables), list(whole.problems)
+        month = month_of(whole.started_at_ms or results.seen.mtime_ns // 1_000_000)
     else:
         config = config_of(run_dir)
         run_id, month = config.run_id, month_of(config.started_at_ms)
         maker, head = planned_run(run_dir, config, with_text=with_text)
-        rows, found = _rows(maker, lines)
-        tables = head | rows
-        logs[EVALUATION_TABLES], lines = _read_log(run_dir, EVALUATION_TABLES)
-        rows, looked = _rows(EvaluationRows(run_id, maker.planned), lines)
+        rows, found = _rows(maker, results, lake)
+        tables = _stored(head) | rows
+        logs[EVALUATION_TABLES] = _LogReader(run_dir, EVALUATION_TABLES)
+        rows, looked = _rows(EvaluationRows(run_id, maker.planned), logs[EVALUATION_TABLES], lake)
         tables |= rows
-    for log, whole_log in logs.items():
+    done = {log: reader.whole() for log, reader in logs.items()}
+    for log, whole_log in done.items():
         if whole_log.coverage.end:
-            tables.setdefault(log.tables[-1], TABLES[log.tables[-1]].empty_table())
+            last = log.tables[-1]
+            tables.setdefault(last, RowStore(TABLES[last].empty_table()))
     problems = [
         f"{run_dir / log.name}:{number}: {why}; the line was skipped"
         for log, skipped in zip(LOGS, (found, looked), strict=True)
         for number, why in skipped
     ]
-    return WholeRun(run_id, month, tables, logs, tuple(problems))
+    return WholeRun(run_id, month, tables, done, tuple(problems))
 
 
-def _read_log(run_dir: Path, log: LogTables) -> tuple[WholeLog, list[bytes]]:
-    """Return a log of a run, which need not be there, and its whole lines."""
-    path, seen, content = run_dir / log.name, NO_LOG, b""
-    if path.exists():
-        with open_own_file(run_dir, log.name) as file:
+def _stored(tables: Mapping[str, pa.Table]) -> dict[str, RowStore]:
+    return {table: RowStore(rows) for table, rows in tables.items()}
+
+
+class _LogReader:
+    """Reads a log of a run, which need not be there, up to its last whole line of this moment."""
+
+    def __init__(self, run_dir: Path, log: LogTables) -> None:
+        self._path = run_dir / log.name
+        self.seen = NO_LOG
+        """How long it was when it was opened."""
+        self._end = self._n_lines = 0
+
+    def chunks(self) -> Iterator[list[bytes]]:
+        """Yield its whole lines, some at a time."""
+        if not self._path.exists():
+            return
+        with open_own_file(self._path.parent, self._path.name) as file:
             facts = os.fstat(file.fileno())
-            seen = LogStat(facts.st_size, facts.st_mtime_ns)
-            content = file.read(facts.st_size)
-    end = content.rfind(b"\n") + 1
-    lines = io.BytesIO(content[:end]).readlines()
-    coverage = Coverage(0, end, 0, len(lines), tail_before(path, end) if end else "")
-    return WholeLog(path, coverage, seen), lines
+            self.seen = LogStat(facts.st_size, facts.st_mtime_ns)
+            while (room := facts.st_size - self._end) > 0:
+                read = b"".join(file.readlines(min(CHUNK_BYTES, room)))
+                content = read[:room]
+                content = content[: content.rfind(b"\n") + 1]
+                if content:
+                    lines = io.BytesIO(content).readlines()
+                    self._end += len(content)
+                    self._n_lines += len(lines)
+                    yield lines
+                if len(content) < len(read) or not read:  # torn, or it grows or shrank
+                    return
+
+    def whole(self) -> WholeLog:
+        """Return what was read."""
+        tail = tail_before(self._path, self._end) if self._end else ""
+        return WholeLog(self._path, Coverage(0, self._end, 0, self._n_lines, tail), self.seen)
 
 
 def _rows(
-    reader: LineReader, lines: Sequence[bytes]
-) -> tuple[dict[str, pa.Table], list[tuple[int, str]]]:
-    """Return the rows of lines, made of a limited number at a time."""
-    chunks: dict[str, list[pa.Table]] = {}
+    reader: LineReader, log: _LogReader, lake: Path | None
+) -> tuple[dict[str, RowStore], list[tuple[int, str]]]:
+    """Return the rows of a log, made of a limited number of its lines at a time."""
+    stores: dict[str, RowStore] = {}
     problems: list[tuple[int, str]] = []
-    begin = 0
-    while begin < len(lines):
-        end, n_bytes = begin, 0
-        while end < len(lines) and n_bytes < CHUNK_BYTES:
-            n_bytes += len(lines[end])
-            end += 1
-        tables, found = reader.read(lines[begin:end], begin + 1)
+    n_lines = 0
+    for lines in log.chunks():
+        tables, found = reader.read(lines, n_lines + 1)
+        n_lines += len(lines)
         problems += found
-        for table, content in tables.items():
-            chunks.setdefault(table, []).append(content)
-        begin = end
-    return {table: pa.concat_tables(parts) for table, parts in chunks.items()}, problems
+        for table, rows in tables.items():
+            if table in stores:
+                stores[table].add(rows)
+            else:
+                stores[table] = RowStore(rows)
+        if lake is not None and sum(one.nbytes for one in stores.values()) > MAX_HELD_BYTES:
+            for one in stores.values():
+                one.spill(lake)
+    return stores, problems
 
 
 def seal_whole(
@@ -183,10 +229,12 @@ def seal_whole(
     rows = {}
     for table in TABLES_IN_ORDER:
         if mine := [run for run in runs if table in run.tables]:
+            stores = [run.tables[table] for run in mine]
             parts = (
-                Part(run.run_id, run.coverage_of(table), len(run.tables[table])) for run in mine
+                Part(run.run_id, run.coverage_of(table), store.num_rows)
+                for run, store in zip(mine, stores, strict=True)
             )
-            rows[table] = pa.concat_tables([run.tables[table] for run in mine]), tuple(parts)
+            rows[table] = chain.from_iterable(map(RowStore.tables, stores)), tuple(parts)
 
     @contextlib.contextmanager
     def placing() -> Iterator[None]:

@@ -162,7 +162,7 @@ def take_in(lake: Path, runs: Sequence[RunRows], hashes: Mapping[str, str]) -> l
     for table in TABLES_IN_ORDER:
         mine = [run for run in runs if table in run.tables]
         if mine:
-            content = pa.concat_tables([run.tables[table] for run in mine])
+            content = [run.tables[table] for run in mine]
             rows[table] = content, tuple(part for run in mine for part in run.parts[table])
     names = f"{TEMPORARY}{token}{UNFINISHED}", f"{PREFIX}{token}.parquet"
     files = seal_files(lake, month, rows, names, locked(lake, LOCK))

@@ -18,7 +18,6 @@ from schemas.io.own_files import refuse_other
 from schemas.lake.layout import TABLE_NAMES, LakeFile, Part
 from schemas.lake.log_coverage import (
     EVALUATION_TABLES,
-    LOG_OF_TABLE,
     NO_STEP_TEXTS,
     RESULT_TABLES,
     STEPS_VERSION,
@@ -176,7 +175,7 @@ class RunGroup:
         seen = _log_stat(folder)
         is_shared = _is_shared(folder, seen)
         if not held and (imported or is_shared):
-            return read_whole(folder, imported=imported, with_text=self._takes_texts(name))
+            return self._read(folder, imported=imported)
         if imported:
             return self._look_again(folder, seen)
         known = self._manifest.runs.get(name)
@@ -188,7 +187,7 @@ class RunGroup:
         if (is_behind or (known and known.is_robbed)) and _is_held(folder, RESULT_TABLES, held):
             if is_shared and has_looks:
                 self._read_again.add(name)
-                return read_whole(folder, imported=False, with_text=self._takes_texts(name))
+                return self._read(folder, imported=False)
             prune(self._lake, [name], RESULT_TABLES.tables)
             self._manifest.refresh()
         if known and known.lacks_looks and has_looks:
@@ -196,6 +195,11 @@ class RunGroup:
             self._manifest.refresh()
         self._follow(folder, seen)
         return None
+
+    def _read(self, folder: Path, *, imported: bool) -> WholeRun:
+        return read_whole(
+            folder, imported=imported, with_text=self._takes_texts(folder.name), lake=self._lake
+        )
 
     def _takes_texts(self, name: str) -> bool:
         """Return whether texts of a run's steps go into the lake."""
@@ -214,7 +218,7 @@ class RunGroup:
         """Return an earlier tool's run anew when its log is another one than the lake holds."""
         name, log = folder.name, folder / LOG
         covered = covered_until(part for _, part in self._manifest.parts_of("results", name))
-        whole = read_whole(folder, imported=True, with_text=self._takes_texts(name))
+        whole = self._read(folder, imported=True)
         is_shorter = covered.end > seen.size
         coverage = whole.results.coverage
         is_same = (covered.end, covered.tail) == (coverage.end, coverage.tail)
@@ -282,11 +286,7 @@ class RunGroup:
         self._brought.files += seal_whole(self._lake, runs, make_room)
         for run in runs:
             self._brought.n_runs += 1
-            self._brought.n_rows += sum(
-                rows.num_rows
-                for table, rows in run.tables.items()
-                if (log := LOG_OF_TABLE.get(table)) is not None and table in log.line_tables
-            )
+            self._brought.n_rows += run.n_rows
             problems = list(run.problems)
             for whole in run.logs.values():
                 problems += _torn_tail(whole.path, whole.coverage.end, whole.stat)

@@ -31,6 +31,7 @@ from schemas.lake.mirror.run_mirror import RunMirror
 from schemas.lake.recover import remove_part
 from schemas.lake.rewrite import fitted, rows_of_part
 from schemas.lake.rows.lines import TABLE_OF_LINE, output_hash, run_table
+from schemas.lake.rows.row_store import RowStore
 from schemas.lake.rows.tables import RunRow
 from schemas.lake.writer import LakeWriter
 from schemas.run.config import PlannedTrial, plan_line
@@ -128,9 +129,9 @@ def set_labels(lake: Path, run_id: str, labels: tuple[str, ...]) -> bool:
 
 def keep_labels(lake: Path, whole: WholeRun) -> None:
     """Give a run that is read anew the labels it has; they are nowhere but in the lake."""
-    (row,) = whole.tables["runs"].to_pylist()
+    (row,) = whole.tables["runs"].whole().to_pylist()
     if (old := _latest_row(lake, whole.run_id)) is not None:
-        whole.tables["runs"] = _newer(record_of(RunRow, row), old, old.labels)
+        whole.tables["runs"] = RowStore(_newer(record_of(RunRow, row), old, old.labels))
 
 
 def _latest_row(lake: Path, run_id: str) -> RunRow | None:

@@ -293,7 +293,7 @@ class ImportRows(RunRows):
     def __init__(self, record: ImportRecord, run_dir: Path, *, with_text: bool = True) -> None:
         super().__init__(record.run_id, (), StepRows(run_dir, with_text=with_text))
         self._record = record
-        self._plan: list[dict[str, Any]] = []
+        self._plan: Columns = {name: [] for name in NOTED}
         self._judged: set[str] = set()
         self._answered: set[str] = set()
         self.started_at_ms = record.started_at_ms
@@ -310,7 +310,10 @@ class ImportRows(RunRows):
         key = result["model_id"], result["case_id"], result["repetition"]
         if key not in self._last:
             self._last[key] = 0
-            self._plan.append(result)
+            for name, value in result.items():
+                column = self._plan[name]
+                is_again = column and column[-1] == value
+                column.append(column[-1] if is_again else value)  # one text, not many like it
         if result["passed"] is not None:
             self._judged.add(result["case_id"])
         if result["success"]:
@@ -327,18 +330,20 @@ class ImportRows(RunRows):
             for one in record.unfinished
             if (one.model_id, one.case_id, one.repetition) not in self._last
         ]
-        plan = [*self._plan, *unfinished]
-        columns = {
-            name: [trial.get(name, PLAN_DEFAULTS.get(name)) for trial in plan]
-            for name in PlannedTrial.model_fields
-        }
+        n_done = len(self._plan["case_id"])
+        n_trials = n_done + len(unfinished)
+        columns = {}
+        for name in PlannedTrial.model_fields:
+            default = PLAN_DEFAULTS.get(name)
+            done = self._plan.get(name, [default] * n_done)
+            columns[name] = [*done, *(trial.get(name, default) for trial in unfinished)]
         columns |= {
-            "record_type": ["trial"] * len(plan),
-            "run_id": [record.run_id] * len(plan),
-            "suite_id": [record.suite_id] * len(plan),
-            "trial_no": list(range(len(plan))),
-            "fingerprint_version": [trial.get("fingerprint_version") or 1 for trial in plan],
-            "is_scorable": [self._is_scorable(trial["case_id"]) for trial in plan],
+            "record_type": ["trial"] * n_trials,
+            "run_id": [record.run_id] * n_trials,
+            "suite_id": [record.suite_id] * n_trials,
+            "trial_no": list(range(n_trials)),
+            "fingerprint_version": [number or 1 for number in columns["fingerprint_version"]],
+            "is_scorable": [self._is_scorable(case_id) for case_id in columns["case_id"]],
         }
         rows = plan_table(columns)
         return _head(rows, record.run_id, record.suite_id, record.suite_title, self.started_at_ms)

@@ -274,7 +274,7 @@ def test_lines_an_older_benchlake_wrote_come_back_as_todays_and_the_lake_follows
     restore(lost.runs_dir, "r")
 
     assert lost.rows() == before
-    assert len(read_whole(lost.dir, imported=False).tables["results"]) == N_TRIALS
+    assert read_whole(lost.dir, imported=False).tables["results"].num_rows == N_TRIALS
     RunLog.reopen(lost.dir).close()
 
 

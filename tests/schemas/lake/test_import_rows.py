@@ -1,7 +1,10 @@
 """Folders with import.json: the rows that follow from them, and how they behave in the lake."""
 
+import errno
 import json
+import os
 import shutil
+import tempfile
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +18,9 @@ from analyze.query.ensure_synced import prune_runs
 from schemas.errors import ConfigError, SchemaError, UnknownVersion
 from schemas.lake import Lake
 from schemas.lake.layout import lake_of, live_files
+from schemas.lake.mirror import bulk_load
 from schemas.lake.mirror.bulk_load import read_whole
+from schemas.lake.rows.row_store import RowStore
 from schemas.lake.rows.tables import TABLES
 from schemas.run.import_record import ImportRecord, UnfinishedTrial, is_imported
 from schemas.run.layout import IMPORT_FILE
@@ -66,7 +71,7 @@ def rows(runs_dir, table="results"):
 
 
 def whole(runs_dir, table):
-    return read_whole(runs_dir / "imp", imported=True).tables[table].to_pylist()
+    return read_whole(runs_dir / "imp", imported=True).tables[table].whole().to_pylist()
 
 
 def test_results_come_in_as_they_are_written(runs_dir):
@@ -132,7 +137,7 @@ def test_every_column_of_every_table_is_filled_as_declared(runs_dir):
     imported(runs_dir, line("c1"), unfinished=(missing("c2"),))
 
     for table, content in read_whole(runs_dir / "imp", imported=True).tables.items():
-        assert content.schema.equals(TABLES[table]), table
+        assert content.whole().schema.equals(TABLES[table]), table
 
 
 def test_a_later_line_takes_the_place_of_an_earlier_one(runs_dir):
@@ -140,6 +145,81 @@ def test_a_later_line_takes_the_place_of_an_earlier_one(runs_dir):
 
     assert [row["supersedes"] for row in whole(runs_dir, "results")] == [None, 1]
     assert len(whole(runs_dir, "plans")) == 1
+
+
+def test_rows_that_are_too_many_for_memory_wait_on_the_disk_and_are_the_same(runs_dir, monkeypatch):
+    lines = [line(f"c{n}", raw_output=f"answer {n} " * 50) for n in range(400)]
+    folder = imported(runs_dir, *lines, line("c3", passed=False)).run_dir
+    events = b'{"record_type": "event", "run_id": "imp", "event": "x", "at_ms": 5}\n'
+    with (folder / "results.jsonl").open("ab") as log:
+        log.write(events + b"no line\n" + events)
+    expected = read_whole(folder, imported=True)
+    spilled = []
+    monkeypatch.setattr(bulk_load, "CHUNK_BYTES", 10_000)
+    monkeypatch.setattr(bulk_load, "MAX_HELD_BYTES", 50_000)
+    monkeypatch.setattr(
+        RowStore,
+        "spill",
+        lambda self, into, spill=RowStore.spill: spilled.append(spill(self, into)),
+    )
+
+    found = read_whole(folder, imported=True, lake=runs_dir)
+    synced = sync(runs_dir)
+
+    assert len(spilled) > 10
+    assert sum(one.nbytes for one in found.tables.values()) < 150_000
+    assert {name: one.whole() for name, one in found.tables.items()} == {
+        name: one.whole() for name, one in expected.tables.items()
+    }
+    assert found.logs == expected.logs
+    assert found.problems == expected.problems != ()
+    assert (synced.n_runs, synced.n_rows) == (1, 403)
+    for table, content in expected.tables.items():
+        assert rows(runs_dir, table) == content.whole().to_pylist(), table
+    assert not [one for one in lake_of(runs_dir).rglob("*") if "tmp" in one.name]
+
+
+def test_without_room_to_wait_nothing_comes_in_and_later_all_does(runs_dir, monkeypatch):
+    imported(runs_dir, *(line(f"c{n}", raw_output="long " * 100) for n in range(50)))
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk_load, "MAX_HELD_BYTES", 1_000)
+        patch.setattr(tempfile, "TemporaryFile", full)
+        with pytest.raises(OSError, match="No space left"):
+            sync(runs_dir)
+    assert [*live_files(lake_of(runs_dir), "results")] == []
+
+    assert sync(runs_dir).n_rows == 50
+
+
+def test_what_comes_while_a_log_is_read_waits_for_the_next_time(runs_dir, monkeypatch):
+    folder = imported(runs_dir, line("c1"), line("c2")).run_dir
+    log = folder / "results.jsonl"
+    whole_line, half = line("c3").model_dump_json(), '{"record_type": "result", "run_'
+    log.write_text(log.read_text() + half)
+    n_bytes = log.stat().st_size
+    opened = bulk_load.open_own_file
+
+    def growing(*place):
+        file = opened(*place)
+        seen = os.fstat(file.fileno())
+        monkeypatch.setattr(bulk_load.os, "fstat", lambda _: seen)
+        with log.open("a") as more:
+            more.write(f'id": "x"}}\n{whole_line}\n')
+        return file
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bulk_load, "open_own_file", growing)
+        found = read_whole(folder, imported=True)
+    monkeypatch.undo()
+
+    coverage = found.results.coverage
+    assert (found.results.stat.size, coverage.lines_after) == (n_bytes, 2)
+    assert coverage.end == n_bytes - len(half)
+    assert read_whole(folder, imported=True).results.coverage.lines_after == 4
 
 
 def test_bad_lines_are_named_and_the_rest_is_kept(runs_dir):
