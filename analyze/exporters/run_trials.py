@@ -15,7 +15,7 @@ from pydantic import JsonValue, ValidationError
 from analyze.query.run_ref import run_folder
 from analyze.show.trace_file import read_trace
 from schemas.errors import SchemaError
-from schemas.run.import_record import load_import_record
+from schemas.run.import_record import ImportRecord, load_import_record
 from schemas.run.trace import Artifact, FinalOutputEvent
 
 if TYPE_CHECKING:
@@ -110,12 +110,18 @@ def read_run_trials(session: Session, run_id: str) -> list[RunTrial]:
     return [RunTrial(*row) for row in rows]
 
 
+def import_record(folder: Path | None) -> ImportRecord | None:
+    """Return what an import says of its source; None of any other run, and where it is no more."""
+    try:
+        return None if folder is None else load_import_record(folder)
+    except (OSError, ValidationError, SchemaError):
+        return None
+
+
 def imported_extras(folder: Path | None) -> dict[str, JsonValue]:
     """Return what an import kept for writing it back; nothing of any other run."""
-    try:
-        return {} if folder is None else load_import_record(folder).leftover
-    except (OSError, ValidationError, SchemaError):
-        return {}
+    record = import_record(folder)
+    return {} if record is None else record.leftover
 
 
 class Text(NamedTuple):

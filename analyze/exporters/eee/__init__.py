@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from analyze.exporters import Exporter, ExportText, RunExport
 from analyze.exporters.eee.aggregate import LIBRARY, Origin, aggregate, files_of, has_scores
@@ -25,14 +25,14 @@ from analyze.exporters.eee.scores import (
     uncertainty_of,
 )
 from analyze.exporters.eee.transcript import texts_of
+from analyze.exporters.run_trials import import_record
 from analyze.query.run_ref import run_folder
 from analyze.show.trace_file import cases_of
 from analyze.stats.rates import case_rate
 from analyze.summary.summarize import read_inventory, summary_of
-from schemas.errors import AnalyzeError, SchemaError
+from schemas.errors import AnalyzeError
 from schemas.formats.report_v2_instance import read_time
 from schemas.run.config import read_config
-from schemas.run.import_record import ImportRecord, load_import_record
 from schemas.run.layout import is_planned
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _origin(
     details = {"run_id": run_id}
     if not is_imported:
         return Origin(title, LIBRARY, version, details)
-    record = _import_record(folder)
+    record = import_record(folder)
     if record is None:
         return Origin(title, "unknown", None, details)
     details |= {
@@ -126,13 +126,6 @@ def _origin(
         "imported_by": f"{LIBRARY} {record.benchlake_version}",
     }
     return Origin(title, record.source_format, None, details)
-
-
-def _import_record(folder: Path | None) -> ImportRecord | None:
-    try:
-        return None if folder is None else load_import_record(folder)
-    except (OSError, ValidationError, SchemaError):
-        return None
 
 
 def _of_report(report: EvaluationReport, _: object) -> list[ExportText]:

@@ -50,8 +50,8 @@ def _of_run(wanted: RunExport) -> list[ExportText]:
 
 
 def _of_report(_: EvaluationReport, __: object) -> NoReturn:
-    what = "is a report, which holds no samples; export the run that it is of"
-    raise ConfigError([Problem(None, what, key="inspect")])
+    what = "a report holds no samples; name the run that it is of, as `analyze runs` lists it"
+    raise ConfigError([Problem(None, what, key="RUN|REPORT")])
 
 
 EXPORTER = Exporter((".parquet",), _of_run, _of_report, is_tree=True)

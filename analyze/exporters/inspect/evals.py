@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from analyze.exporters import RunExport
-from schemas.errors import SchemaError
-from schemas.run.import_record import Headline, ImportRecord, load_import_record
+from analyze.exporters.run_trials import import_record
+from schemas.run.import_record import Headline, ImportRecord
 
 INSPECT = "inspect"
 
@@ -106,18 +106,12 @@ def evals_of(wanted: RunExport, folder: Path | None) -> dict[str, list[Any]]:
         "from v_inspect_evals where run_id = ? order by model_id",
         [wanted.run_id],
     )
-    record = _record(folder)
+    record = import_record(folder)
     rows = [dict(zip(OF_VIEW, values, strict=True)) for values in found]
     made = [_row(row, wanted.run_id, record) for row in rows if row["model_id"] in chosen]
     more = (name for row in made for name in row if name not in {*ORDER, *OURS})
     names = (*ORDER, *dict.fromkeys(more), *OURS)
     return {name: [row.get(name) for row in made] for name in names}
-
-
-def _record(folder: Path | None) -> ImportRecord | None:
-    with contextlib.suppress(OSError, ValidationError, SchemaError):
-        return None if folder is None else load_import_record(folder)
-    return None
 
 
 def _row(row: Row, run_id: str, record: ImportRecord | None) -> Row:

@@ -90,6 +90,21 @@ def test_its_own_place_is_the_working_directory_and_standard_output_is_none(
     assert {one.name for one in tmp_path.glob("*.parquet")} == {"evals.parquet", "samples.parquet"}
 
 
+@pytest.mark.usefixtures("warm_engines")
+def test_a_report_holds_no_samples_and_the_run_is_asked_for(new_run, tmp_path):
+    run = new_run()
+    run.result(run.plan("a"))
+    run.write()
+    made = ("export", "report-v2", "run-1", "--runs", run.path.parent, "-o", tmp_path / "v2")
+    assert call(*made).code == 0
+
+    done = call("export", "inspect", tmp_path / "v2" / "report.json", "-o", tmp_path / "frames")
+
+    assert done.code == 2
+    assert "a report holds no samples; name the run that it is of" in done.err
+    assert not (tmp_path / "frames").exists()
+
+
 def near(value, other, tolerance):
     return value == other or math.isclose(value, other, abs_tol=tolerance)
 
