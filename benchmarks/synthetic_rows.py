@@ -249,7 +249,6 @@ def _result_columns(block: _Block, answers: pa.Array | None) -> dict[str, Any]:
     failed = block.kind == 4
     called = block.has_tools & ok & (block.verdict | (block.e2e % 2 == 0))
     calls = pa.array([[], ["grep"], ["find"]], pa.list_(text))
-    checks = TABLES["results"].field("checks").type
     prices = np.where(block.model % 2, 1, 0).astype(bool)
     return {
         "record_type": "result",
@@ -292,7 +291,8 @@ def _result_columns(block: _Block, answers: pa.Array | None) -> dict[str, Any]:
         "checks_passed": 0,
         "checks_failed": 0,
         "checks_errored": 0,
-        "checks": pa.array([[]], checks).take(pa.array(np.zeros(block.n, np.int64))),
+        "checks": _empty_lists("checks", block.n),
+        "scores": _empty_lists("scores", block.n),
         "tool_call_source": pc.if_else(pa.array(called), pa.scalar("text"), pa.scalar(None, text)),
         "raw_output_truncated": False,
         "artifact_path": _artifacts(block),
@@ -359,3 +359,8 @@ def _table(name: str, columns: Mapping[str, Any], n: int) -> pa.Table:
         else:
             made.append(pa.repeat(pa.scalar(value, field.type), n))
     return pa.Table.from_arrays(made, schema=TABLES[name])
+
+
+def _empty_lists(column: str, n: int) -> pa.Array:
+    kind = TABLES["results"].field(column).type
+    return pa.array([[]], kind).take(pa.array(np.zeros(n, np.int64)))
