@@ -229,4 +229,5 @@ def _ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray  # noqa: PLC0415 - an extra, and half a second
 
-    return ray
+    module: ModuleType = ray  # to a type checker anything, where it is not installed
+    return module
