@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from schemas.errors import counted, display_path
 from schemas.registry import Registry
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
     from analyze.render.document import Document
+    from analyze.site.build import BuiltSite
     from schemas.config.known_issues import KnownFile
     from schemas.output.report import RunReport
     from schemas.run.model_names import ModelNames
@@ -167,3 +169,21 @@ def text_of(report: RunReport, form: str, bundle: Callable[[], str] | None) -> s
     from analyze.render.text import record_json
 
     return record_json(report) + "\n"
+
+
+def print_site(built: BuiltSite) -> None:
+    """Print where a site is and what was done.
+
+    Raises:
+        Exit: 1, a run has no page.
+    """
+    typer.echo(display_path(built.index))
+    done = (
+        f"{counted(built.n_written, 'page')} written, {built.n_unchanged:,} unchanged, "
+        f"{built.n_removed:,} removed"
+    )
+    typer.echo(done, err=True)
+    for made in built.problems:
+        typer.echo(f"no page of run {made.run_id}: {made.problem}", err=True)
+    if built.problems:
+        raise typer.Exit(1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from analyze.cli_options import RUN_HELP, RUNS, EvaluationProfileOption, KnownOption, NoSyncOption
-from analyze.commands import BUILDERS, PAINTERS, bundle_for, known_in, text_of
-from schemas.errors import ConfigError, Problem, counted, display_path
+from analyze.commands import BUILDERS, PAINTERS, bundle_for, known_in, print_site, text_of
+from schemas.errors import ConfigError, Problem, display_path
 
 if TYPE_CHECKING:
     from schemas.config.known_issues import KnownFile
@@ -177,16 +177,7 @@ def _site(
         Progress() as progress,
     ):
         built = build_site(session, folder, settings, fetched_bundle, progress)
-    typer.echo(display_path(built.index))
-    done = (
-        f"{counted(built.n_written, 'page')} written, {built.n_unchanged:,} unchanged, "
-        f"{built.n_removed:,} removed"
-    )
-    typer.echo(done, err=True)
-    for made in built.problems:
-        typer.echo(f"no page of run {made.run_id}: {made.problem}", err=True)
-    if built.problems:
-        raise typer.Exit(1)
+    print_site(built)
 
 
 def _no_folder(runs: Path) -> ConfigError:

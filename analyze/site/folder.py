@@ -32,6 +32,9 @@ ASSETS = "assets"
 
 MADE_BY = "benchlake"
 
+OWN_RUNS, LOOK = "runs", "another tool's results"
+"""What the pages of a site are of."""
+
 KEY = re.compile(rb'<meta name="benchlake-key" content="([0-9a-f]{64})">')
 HEADLINE = re.compile(rb'<meta name="description" content="([^"]*)">')
 MAX_HEAD_BYTES = 16_384
@@ -57,9 +60,9 @@ def page_name(run_id: str) -> str:
     return f"run-{UNSAFE.sub('_', run_id)[:MAX_NAME_CHARS]}-{_short_hash(run_id)}.html"
 
 
-def _in_the_way(path: Path) -> Problem:
+def _in_the_way(path: Path, holds: str) -> Problem:
     """Return that a folder holds something else, and what to do about it."""
-    what = f"{display_path(path)} is not empty and holds no site"
+    what = f"{display_path(path)} is not empty and holds no site of {holds}"
     allowed = "a new or empty folder, or --force, which puts the site beside what is there"
     return Problem(None, what, "--output", allowed=allowed)
 
@@ -71,27 +74,31 @@ def _short_hash(text: str) -> str:
 class SiteFolder:
     """The folder of a site."""
 
-    def __init__(self, path: Path, *, force: bool = False) -> None:
+    def __init__(self, path: Path, *, force: bool = False, holds: str = OWN_RUNS) -> None:
         """Check that a site may be written there.
 
         Args:
             path: the folder; it need not exist.
             force: write into a folder that holds something else; that stays.
+            holds: what its pages are of; a site of other things is none that may be brought up to
+                date, since that removes their pages.
 
         Raises:
             ConfigError: a file is there, or it holds something, and no site of ours.
         """
         self.path = path
+        self._holds = holds
         if path.is_dir():
             if not force and any(path.iterdir()) and not self._is_ours():
-                raise ConfigError([_in_the_way(path)])
+                raise ConfigError([_in_the_way(path, holds)])
         elif path.exists() or path.is_symlink():
             raise ConfigError([Problem(None, f"{display_path(path)} is no folder", "--output")])
 
     def _is_ours(self) -> bool:
         try:
-            return bool(json.loads((self.path / MARK).read_bytes())["made_by"] == MADE_BY)
-        except (OSError, ValueError, TypeError, KeyError):
+            mark = json.loads((self.path / MARK).read_bytes())
+            return bool(mark["made_by"] == MADE_BY and mark.get("holds", OWN_RUNS) == self._holds)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
 
     def prepare(self, bundle: Callable[[], str]) -> Assets:
@@ -103,7 +110,11 @@ class SiteFolder:
         Raises:
             AnalyzeError: the disk refuses.
         """
-        mark = {"made_by": MADE_BY, "benchlake_version": version(MADE_BY)}
+        mark = {
+            "made_by": MADE_BY,
+            "benchlake_version": version(MADE_BY),
+            "holds": self._holds,
+        }
         self.write(MARK, json.dumps(mark, indent=2) + "\n")
         style, script = shared_texts()
         assets = asset_names()

@@ -57,6 +57,8 @@ class PageSettings:
     transcript_bytes: int
     known: KnownFile | None
     evaluation_profile: str | None
+    kept_in: Path | None = None
+    """Where the pages say that the runs are; None: where they are."""
 
     def known_at(self, later: Sequence[str]) -> KnownFile | None:
         """Return what is known without the shifts that begin in runs that come later."""
@@ -123,7 +125,7 @@ def _common(session: Session, settings: PageSettings) -> str:
         settings.limits.model_dump_json(),
         str(settings.transcript_bytes),
         settings.evaluation_profile or "",
-        str(settings.runs_dir),
+        str(settings.kept_in or settings.runs_dir),
         repr(aliases),
     )
 

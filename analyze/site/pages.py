@@ -20,6 +20,7 @@ from analyze.query.as_of import AsOfSession
 from analyze.query.run_ref import read_names
 from analyze.report.build import build_report
 from analyze.report.html.page import SitePlace, render_html
+from analyze.report.kept import kept_in
 from analyze.site.folder import INDEX, RUNS, SiteFolder, assets_from, page_name
 from analyze.site.keys import PageSettings, PlannedPage
 from schemas.errors import BenchError
@@ -104,6 +105,8 @@ class PageMaker:
             names=names,
         )
         report = with_names(report, names)
+        if settings.kept_in is not None:
+            report = kept_in(report, settings.runs_dir, settings.kept_in)
         place = SitePlace(
             page.key,
             self._assets,

@@ -123,9 +123,85 @@ def test_of_several_one_that_cannot_be_read_does_not_hide_the_others(folder):
     assert [path.name for path in (folder.parent / "runs").iterdir()] == ["model.run1"]
 
 
+@pytest.fixture
+def many(folder):
+    """A folder with three reports."""
+    for n, resolved in enumerate((["a", "b"], []), 2):
+        unresolved = sorted({"a", "b"} - set(resolved))
+        other = REPORT | {
+            "resolved_ids": resolved, "resolved_instances": len(resolved),
+            "unresolved_ids": unresolved, "unresolved_instances": len(unresolved),
+        }  # fmt: skip
+        (folder / f"model.run{n}.json").write_text(json.dumps(other))
+    return folder
+
+
+def test_several_runs_are_a_site_whose_commands_go_by_the_kept_runs(many, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = everything_in(many)
+
+    done = call("look", many)
+
+    index = tmp_path / looks_left(tmp_path)[0] / "index.html"
+    pages = sorted(index.parent.glob("runs/*.html"))
+    assert (done.code, done.out.strip()) == (0, str(index.relative_to(tmp_path)))
+    assert [page.name for page in pages] == [f"model.run{n}.html" for n in (1, 2, 3)]
+    assert all(f"runs/{page.name}" in index.read_text() for page in pages)
+    assert everything_in(many) == before
+    assert looks_left(tmp_path) == [index.parent.name]
+    for page in pages:
+        text = page.read_text()
+        assert f"analyze show {page.stem}" in text
+        assert "benchlake-look-" not in text
+
+
+def test_a_site_goes_where_it_is_told_and_in_no_place_of_another(many, tmp_path):
+    shutil.copytree(SAMPLES / "night_01", tmp_path / "runs" / "night_01")
+    assert call("report", "runs", "-o", "mine").code == 0
+    before = everything_in(tmp_path / "mine")
+
+    refused = call("look", many, "-o", "mine")
+    made = call("look", many, "-o", "theirs")
+    (many / "model.run2.json").unlink()
+    again = call("look", many, "-o", "theirs")
+    other = call("report", "runs", "-o", "theirs")
+
+    assert (refused.code, everything_in(tmp_path / "mine")) == (2, before)
+    assert "holds no site of another tool's results" in refused.err.replace("\n", " ")
+    assert (made.code, made.out) == (0, "theirs/index.html\n")
+    assert "3 pages written" in made.err
+    assert "1 removed" in again.err
+    assert (other.code, "holds no site of runs" in other.err.replace("\n", " ")) == (2, True)
+    assert len(list((tmp_path / "theirs" / "runs").iterdir())) == 2
+
+
+def test_one_of_several_is_a_page(many, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    done = call("look", many, "--run", "model.run2")
+    newest = call("look", many, "-o", "one.html")
+
+    (made,) = looks_left(tmp_path)
+    assert done.out.strip() == f"{made}/report.html"
+    assert "3 runs; this is model.run2, --run names another one" in done.err
+    assert newest.out == "one.html\n"
+    assert (tmp_path / "one.html").is_file()
+
+
+def test_of_very_many_runs_some_are_named(folder):
+    for n in range(2, 31):
+        shutil.copy(folder / "deep" / "model.run1.json", folder / f"model.run{n}.json")
+
+    done = call("look", folder, "--format", "md")
+
+    assert done.err.count("results of swebench") == 20
+    assert "and 10 more runs; `analyze import` lists them" in done.err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["look", "logs", "--run", "model.run1", "-o", "site"], "--run is of one run"),
         (["look", "nowhere"], "nowhere: is not there"),
         (["look", "logs/picture.png"], "holds nothing that is known here; allowed: results of"),
         (["look", "logs", "--run", "model.run"], "found model.run; allowed: model.run1; did you"),
