@@ -278,17 +278,23 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_one
 
+    def setup(self):
+        super().setup()
+        self._client = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+
+    def finish(self):
+        self._client.close()
+        super().finish()
+
     def _handed_on(self, body):
-        client = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
-        try:
-            client.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers.items():
+        client = self._client
+        client.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if name.lower() != "connection":
                 client.putheader(name, value)
-            client.endheaders(body or None)
-            answer = client.getresponse()
-            return Answer(answer.status, answer.getheaders(), answer.read())
-        finally:
-            client.close()
+        client.endheaders(body or None)
+        answer = client.getresponse()
+        return Answer(answer.status, answer.getheaders(), answer.read())
 
     def _refuse(self, status):
         """Answer as S3 does; what came with the request is told back, and more than S3 knows."""
@@ -338,6 +344,10 @@ def serve():
     writing = threading.Lock()
 
     class OneWriter(moto.server.DomainDispatcherApplication):
+        def get_backend_for_host(self, host):
+            """Return the only service; moto looks through the folders of all with each request."""
+            return "s3"
+
         def __call__(self, environ, start_response):
             if environ["REQUEST_METHOD"] in {"GET", "HEAD"}:
                 return super().__call__(environ, start_response)
