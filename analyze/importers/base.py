@@ -13,9 +13,11 @@ import os
 import re
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -104,6 +106,8 @@ class TraceFiles:
     def __init__(self, run_dir: Path) -> None:
         self._folder = run_dir / FOLDER
         self._files: dict[str, BinaryIO] = {}
+        self._n_bytes: Counter[str] = Counter()
+        """Written so far; to ask the file takes longer than to write a trace."""
 
     def add(self, artifact: Artifact) -> str:
         """Append one trace and return `file#offset`, where it will be found.
@@ -120,8 +124,9 @@ class TraceFiles:
             path = self._folder / f"{model_id}.jsonl.zst"
             self._files[model_id] = path.open("wb", buffering=BUFFER_BYTES)
         file = self._files[model_id]
-        place = f"{FOLDER}/{model_id}.jsonl.zst#{file.tell()}"
+        place = f"{FOLDER}/{model_id}.jsonl.zst#{self._n_bytes[model_id]}"
         file.write(frame)
+        self._n_bytes[model_id] += len(frame)
         return place
 
     def close(self) -> None:
@@ -162,6 +167,11 @@ def run_id_of(text: str) -> str:
     return name if name and name != "lake" else f"run_{slugify(text)}"[:128]
 
 
+@cache
+def _own_version() -> str:
+    return version("benchlake")  # read from a file, as long as a small log
+
+
 def new_record(*, sources: Mapping[str, Path], **fields: Any) -> ImportRecord:
     """Return the record of an import, with the hashes of its originals.
 
@@ -176,7 +186,7 @@ def new_record(*, sources: Mapping[str, Path], **fields: Any) -> ImportRecord:
     return ImportRecord(
         source_sha256=digest_of(hashes),
         files=hashes,
-        benchlake_version=version("benchlake"),
+        benchlake_version=_own_version(),
         **fields,
     )
 

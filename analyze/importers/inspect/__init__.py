@@ -8,7 +8,9 @@ Then each sample is read and written, so that no more than one is in memory.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +27,12 @@ from analyze.importers.inspect.head import (
     started_at,
     thinking_level_of,
 )
-from analyze.importers.inspect.log import Log, opened
+from analyze.importers.inspect.log import Log, open_log, opened
 from analyze.importers.inspect.row import MAX_EPOCHS, Notes, Place, packed_of
 from analyze.importers.inspect.samples import Entry, SampleError
 from analyze.importers.inspect.scores import headline_column, number_of, scores_of, values_of
 from analyze.importers.inspect.values import Json, mapping, rows, words
-from analyze.importers.inspect.workers import Job, made_rows
+from analyze.importers.inspect.workers import Job, LineMakers, Made
 from analyze.importers.lines import Packed
 from schemas.base import Finding, error, warning
 from schemas.errors import ConfigError, Problem
@@ -38,6 +40,9 @@ from schemas.run.import_record import UnfinishedTrial
 
 MAX_PLANNED = 1_000_000
 """A head that plans more samples is not believed."""
+
+MAX_AHEAD = 8
+"""Logs that are open at a time."""
 
 MAX_SHOWN = 20
 """Samples that findings name one by one."""
@@ -69,23 +74,73 @@ def import_inspect(
         raise ConfigError([Problem(path, what)])
     written: dict[str, Written] = {}
     problems: list[Problem] = []
-    for n_done, log in enumerate(_by_fullness(found.logs, problems), 1):
-        try:
-            with opened(log) as content:
-                one = _Import(log, content, run_id, suite_id)
+    logs = _by_fullness(found.logs, problems)
+    with (
+        LineMakers(sum(log.stat().st_size for log in logs)) as makers,
+        contextlib.closing(_imports(logs, runs_dir, makers, run_id, suite_id)) as imports,
+    ):
+        for n_done, (log, one) in enumerate(imports, 1):
+            try:
+                if isinstance(one, ConfigError):
+                    raise one
                 if one.run_id in written:
                     written[one.run_id] = _beside(written[one.run_id], log)
                 else:
                     written[one.run_id] = one.written(runs_dir)
-        except ConfigError as exc:
-            problems += exc.problems
-        if progress is not None:
-            progress(n_done, len(found.logs))
+            except ConfigError as exc:
+                problems += exc.problems
+            if progress is not None:
+                progress(n_done, len(found.logs))
     if problems and not written:
         raise ConfigError(problems)
     refused = tuple(error("not_imported", "", str(ConfigError([one]))) for one in problems)
     done = list(written.values())
     return [replace(done[0], findings=(*found.findings, *refused, *done[0].findings)), *done[1:]]
+
+
+def _imports(
+    logs: Sequence[Path], runs_dir: Path, makers: LineMakers, run_id: str | None,
+    suite_id: str | None,
+) -> Generator[tuple[Path, _Import | ConfigError]]:  # fmt: skip
+    """Yield the import of each log, in order, or why it is none; it is open until the next one.
+
+    As long as processes have room, the logs after it are opened and begun as well.
+    """
+    left = deque(logs)
+    ahead: deque[tuple[Path, _Import | ConfigError]] = deque()
+    run_ids: set[str] = set()
+    try:
+        while left or ahead:
+            while left and (not ahead or (len(ahead) < MAX_AHEAD and makers.has_room)):
+                if ahead and left[0].suffix != ".eval":
+                    break  # a log that is JSON is in memory whole
+                path = left.popleft()
+                one = _opened(path, makers, run_id, suite_id)
+                ahead.append((path, one))
+                if isinstance(one, _Import):
+                    is_there = one.run_id in run_ids or os.path.lexists(runs_dir / one.run_id)
+                    one.read(begin=not is_there)
+                    run_ids.add(one.run_id)
+            yield ahead[0]
+            _close(ahead.popleft()[1])
+    finally:
+        for _, one in ahead:
+            _close(one)
+
+
+def _opened(
+    path: Path, makers: LineMakers, run_id: str | None, suite_id: str | None
+) -> _Import | ConfigError:
+    try:
+        log = open_log(path)
+    except ConfigError as exc:
+        return exc
+    return _Import(path, log, makers, run_id, suite_id)
+
+
+def _close(one: _Import | ConfigError) -> None:
+    if isinstance(one, _Import):
+        one.close()
 
 
 def _by_fullness(logs: tuple[Path, ...], problems: list[Problem]) -> list[Path]:
@@ -122,11 +177,22 @@ def run_id_of_log(header: Json) -> str:
 
 
 class _Import:
-    """Makes a run folder of one log."""
+    """Makes a run folder of one log.
 
-    def __init__(self, path: Path, log: Log, run_id: str | None, suite_id: str | None) -> None:
+    Args:
+        path: of the log.
+        log: that is open; `close` closes it.
+        makers: make its lines.
+        run_id: in the place of the log's own.
+        suite_id: in the place of the task's name.
+    """
+
+    def __init__(
+        self, path: Path, log: Log, makers: LineMakers, run_id: str | None, suite_id: str | None
+    ) -> None:
         self._path = path
         self._log = log
+        self._makers = makers
         self._spec = mapping(log.header.get("eval"))
         self._findings: list[Finding] = []
         self._notes = Notes()
@@ -134,17 +200,34 @@ class _Import:
         self.run_id = run_id or run_id_of_log(log.header)
         self._suite_id = suite_id or slug_of(str(self._spec["task"]))
         self._model_id = slug_of(self._model)
-        self._entries = self._believed(log.entries)
-        self._there = {(one.sample_id, one.epoch) for one in self._entries}
         self._column: str | None = None
         """Score that decides, as far as it is known."""
         self._decided: dict[Key, Any] = {}
         """What that score is, of samples with a summary: more of these would fill the memory."""
+        self._lines: Iterator[Made] | None = None
+
+    def close(self) -> None:
+        """Close the log."""
+        self._log.close()
+
+    def read(self, *, begin: bool) -> None:
+        """Read which samples there are.
+
+        Args:
+            begin: their lines are begun as well, for a run that is not there yet.
+        """
+        if begin:
+            self._makers.start()
+        self._entries = self._believed(self._log.entries)
+        self._there = {(one.sample_id, one.epoch) for one in self._entries}
         for key, summary in self._summaries():
             self._decided[key] = self._decided_of(scores_of(summary))
         self._planned = self._plan()
         known = (sample_id for sample_id, _ in (*self._there, *self._planned, *self._decided))
         self._case_ids = slugs_of(sorted(set(known)))
+        self._place = self._place_of()
+        if begin:
+            self._lines = self._begun()
 
     def written(self, runs_dir: Path) -> Written:
         """Write the folder."""
@@ -210,11 +293,10 @@ class _Import:
             prompt_id=key[0],
         )
 
-    def _results(self) -> Iterator[Packed]:
-        """Yield every sample, one after the other in memory; then those that only a summary has."""
-        is_verdict = self._is_verdict()
+    def _place_of(self) -> Place:
         begin = started_at(self._log.header)
-        place = Place(
+        is_verdict = self._is_verdict()  # without summaries this finds the column, too
+        return Place(
             run_id=self.run_id,
             suite_id=self._suite_id,
             model_id=self._model_id,
@@ -226,9 +308,15 @@ class _Import:
             column=self._column,
             is_verdict=is_verdict,
         )
-        left = self._decided.keys() - self._there
+
+    def _begun(self) -> Iterator[Made]:
         jobs = [Job(entry, self._case_ids[entry.sample_id]) for entry in self._entries]
-        for made in made_rows(self._log, jobs, place, self._notes):
+        return self._makers.begin(self._log, jobs, self._place, self._notes)
+
+    def _results(self) -> Iterator[Packed]:
+        """Yield every sample, one after the other in memory; then those that only a summary has."""
+        left = self._decided.keys() - self._there
+        for made in self._begun() if self._lines is None else self._lines:
             if made.packed is not None:
                 yield made.packed
                 continue
@@ -238,7 +326,7 @@ class _Import:
         if left:
             found = {key: summary for key, summary in self._summaries() if key in left}
             for key, summary in found.items():
-                yield packed_of(summary, self._case_ids[key[0]], key, place, self._notes)
+                yield packed_of(summary, self._case_ids[key[0]], key, self._place, self._notes)
 
     def _refuse(self, entry: Entry, why: str, is_summed_up: bool) -> None:
         also = "its summary stands for it" if is_summed_up else "left out"

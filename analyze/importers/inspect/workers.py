@@ -1,4 +1,4 @@
-"""The samples of a large log as lines, made by processes of their own, in the order of the log."""
+"""The samples of large logs as lines, made by processes of their own, in the order of each log."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from analyze.importers.inspect.row import Notes, Place, packed_of
 from analyze.importers.inspect.samples import Entry, Part, SampleError, Samples
 from analyze.importers.lines import Packed
 
-MIN_BYTES = 1 << 25
-"""Of samples, unpacked; from here on processes are worth their start."""
+MIN_BYTES = 1 << 23
+"""Of logs, as they lie on the disk; from here on processes are worth their start."""
 
 MAX_PROCESSES = 8
 CHUNK, CHUNK_BYTES = 100, 1 << 23
@@ -43,45 +43,90 @@ class Made(NamedTuple):
     why: str = ""
 
 
-def made_rows(log: Log, jobs: Sequence[Job], place: Place, notes: Notes) -> Iterator[Made]:
-    """Yield the line of each sample, in order.
+class LineMakers:
+    """Makes lines of samples, in processes where these are worth their start; a context manager.
 
     Args:
-        log: to read.
-        jobs: samples of it.
-        place: of the log.
-        notes: takes what was not understood.
-
-    Raises:
-        BrokenProcessPool: a process was killed.
-        OSError: the file cannot be read.
+        n_bytes: of all logs.
     """
-    n_processes = min(os.cpu_count() or 1, MAX_PROCESSES)
-    # a log of the other kind is in memory already
-    if not isinstance(log, EvalFile) or n_processes == 1 or _n_bytes(log, jobs) < MIN_BYTES:
-        yield from (made(log, job, place, notes) for job in jobs)
-        return
-    pool = ProcessPoolExecutor(
-        n_processes,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=(place,),
-    )
-    waiting: deque[Future[tuple[list[Made], Notes]]] = deque()
-    with pool:
-        try:
-            for some in _chunks(log, jobs):
-                waiting.append(pool.submit(_make, log.part([one.entry for one in some]), some))
-                if len(waiting) > AHEAD * n_processes:
-                    yield from _taken(waiting.popleft(), notes)
-            while waiting:
-                yield from _taken(waiting.popleft(), notes)
-        finally:
-            pool.shutdown(cancel_futures=True)
 
+    def __init__(self, n_bytes: int) -> None:
+        n_processes = min(os.cpu_count() or 1, MAX_PROCESSES)
+        self._n_processes = n_processes if n_processes > 1 and n_bytes >= MIN_BYTES else 0
+        self._pool: ProcessPoolExecutor | None = None
+        self._n_waiting = 0
+        """Chunks that are made or wait to be taken, of all logs."""
 
-def _n_bytes(log: EvalFile, jobs: Sequence[Job]) -> int:
-    return sum(log.n_bytes(job.entry) for job in jobs)
+    def __enter__(self) -> LineMakers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def start(self) -> None:
+        """Start the processes, while there is other work."""
+        if not self._n_processes or self._pool is not None:
+            return
+        self._pool = ProcessPoolExecutor(
+            self._n_processes,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_start,
+        )
+        for _ in range(self._n_processes):
+            self._pool.submit(os.getpid)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another chunk may be made before those that wait are taken."""
+        return self._n_waiting < AHEAD * self._n_processes
+
+    def begin(self, log: Log, jobs: Sequence[Job], place: Place, notes: Notes) -> Iterator[Made]:
+        """Begin to make the line of each sample; the lines come in order.
+
+        Args:
+            log: to read; it stays open until the last line was taken.
+            jobs: samples of it.
+            place: of the log.
+            notes: takes what was not understood.
+
+        Raises:
+            BrokenProcessPool: while they come, a process was killed.
+            OSError: while they come, the file cannot be read.
+        """
+        self.start()
+        if self._pool is None or not isinstance(log, EvalFile):  # the other kind is in memory
+            return (made(log, job, place, notes) for job in jobs)
+        chunks = _chunks(log, jobs)
+        begun: deque[Future[tuple[list[Made], Notes]]] = deque()
+        self._submit(log, chunks, place, begun)
+        return self._taken(log, chunks, place, notes, begun)
+
+    def _submit(
+        self, log: EvalFile, chunks: Iterator[list[Job]], place: Place,
+        begun: deque[Future[tuple[list[Made], Notes]]],
+    ) -> None:  # fmt: skip
+        """Hand chunks to the processes as long as there is room, and one where none is begun."""
+        assert self._pool is not None
+        while self.has_room or not begun:
+            some = next(chunks, None)
+            if some is None:
+                return
+            part = log.part([one.entry for one in some])
+            begun.append(self._pool.submit(_make, part, some, place))
+            self._n_waiting += 1
+
+    def _taken(
+        self, log: EvalFile, chunks: Iterator[list[Job]], place: Place, notes: Notes,
+        begun: deque[Future[tuple[list[Made], Notes]]],
+    ) -> Iterator[Made]:  # fmt: skip
+        while begun:
+            rows, more = begun.popleft().result()
+            self._n_waiting -= 1
+            self._submit(log, chunks, place, begun)
+            notes.values.update(more.values)
+            notes.shown = more.shown | notes.shown
+            yield from rows
 
 
 def _chunks(log: EvalFile, jobs: Sequence[Job]) -> Iterator[list[Job]]:
@@ -107,22 +152,10 @@ def made(log: Log | Samples, job: Job, place: Place, notes: Notes) -> Made:
         return Made(job.entry, None, str(exc))
 
 
-def _taken(future: Future[tuple[list[Made], Notes]], notes: Notes) -> list[Made]:
-    rows, more = future.result()
-    notes.values.update(more.values)
-    notes.shown = more.shown | notes.shown
-    return rows
-
-
-_places: list[Place] = []
-"""Of a process that makes lines: that of its log."""
-
-
-def _start(place: Place) -> None:
+def _start() -> None:
     """Begin a process of its own, which ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which waits for us
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _places.append(place)
 
 
 def _end_with_parent() -> None:
@@ -133,8 +166,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _make(part: Part, jobs: Sequence[Job]) -> tuple[list[Made], Notes]:
-    (place,) = _places
+def _make(part: Part, jobs: Sequence[Job], place: Place) -> tuple[list[Made], Notes]:
     notes = Notes()
     archive = Archive(part.path, part.members)
     try:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import pytest
 
@@ -281,3 +282,31 @@ def test_processes_make_the_same_rows_in_the_same_order(tmp_path, runs_dir, monk
     for name in ("results.jsonl", "artifacts/openai_gpt-x.jsonl.zst", "import.json"):
         assert (together.run_dir / name).read_bytes() == (alone.run_dir / name).read_bytes()
     assert together.findings == alone.findings
+
+
+def test_many_logs_are_read_ahead_and_each_is_the_run_that_it_is_alone(
+    tmp_path, runs_dir, monkeypatch
+):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for log in range(30):
+        head = HEAD | {"eval": HEAD["eval"] | {"eval_id": f"e{log}", "run_id": f"e{log}"}}
+        found = members(*(sample(f"q{n}", value="CI"[n % 2]) for n in range(log)), head=head)
+        write_eval(logs / f"{log:02}.eval", found)
+    (logs / "05.eval").write_bytes(b"PK\x03\x04")
+    shutil.copy(logs / "07.eval", logs / "08.eval")
+    (logs / "12.json").write_text(json.dumps(HEAD | {"samples": [sample("j")]}))
+    alone = import_inspect(logs, tmp_path / "alone")
+    monkeypatch.setattr(workers, "MIN_BYTES", 0)
+    monkeypatch.setattr(workers.os, "cpu_count", lambda: 2)
+
+    together = import_inspect(logs, runs_dir)
+    again = import_inspect(logs, runs_dir)
+
+    assert [one.run_dir.name for one in together] == [one.run_dir.name for one in alone]
+    assert [one.findings for one in together] == [one.findings for one in alone]
+    assert "05.eval" in together[0].findings[0].message
+    for one, other in zip(together, alone, strict=True):
+        for name in ("results.jsonl", "import.json"):
+            assert (one.run_dir / name).read_bytes() == (other.run_dir / name).read_bytes()
+    assert [one.is_new for one in again] == [False] * len(again)
