@@ -43,7 +43,7 @@ STEP, THICKEST = 40, 32
 
 NO_TIMEOUTS: Mapping[str, int] = MappingProxyType({})
 
-BESIDE = 72
+TIMEOUTS_WIDTH = 72
 """From the end of the scale to the end of the number of time-outs, in px."""
 
 EDGES = (10, 15, 20, 25, 30, 40, 50, 60, 80)
@@ -139,7 +139,7 @@ def latency(
         timeouts: model_id to the time-outs that count against it: later than every time, beyond the
             limit, so that they have no place on the scale and are counted at its end.
     """
-    title, told, of = TITLES[metric]
+    title, subtitle, of = TITLES[metric]
     rows = _places(axes.columns_of(bins.filter(bins["metric"] == metric), "model_id", "bin_from_ms",
                           "bin_to_ms", "n_trials"))  # fmt: skip
     late = _late(timeouts)
@@ -166,7 +166,7 @@ def latency(
     return theme.finished(
         chart if late.is_empty() else chart + _beyond(late, models),
         title,
-        f"{told}, of answered trials; thick where many lie, for each model by itself"
+        f"{subtitle}, of answered trials; thick where many lie, for each model by itself"
         + "; at the end: time-outs, beyond the time limit" * (not late.is_empty()),
         f"{title} of {counted(len(models), 'model')}, where most answered trials lie: "
         + theme.listed([_latency_words(rows.filter(rows["model_id"] == model)) for model in timed])
@@ -207,7 +207,7 @@ def _beyond(late: pl.DataFrame, models: list[str]) -> Any:
         alt.Chart(late)
         .mark_text(align="right", tooltip=words, color=theme.WORSE)
         .encode(
-            x=theme.constant(alt.XValue, alt.ExprRef(f"width + {BESIDE}")),
+            x=theme.constant(alt.XValue, alt.ExprRef(f"width + {TIMEOUTS_WIDTH}")),
             y=axes.rows_of("model_id", models),
             text=alt.Text("label:N"),
         )
@@ -257,10 +257,10 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
     )
     every = _hardest_first(rows)
     order = every[:MAX_CASES]
-    told = "passed of the repetitions with a verdict; hardest first"
+    subtitle = "passed of the repetitions with a verdict; hardest first"
     n_all = n_cases or len(every)
     if n_all > len(order):
-        told += f", {len(order)} of {n_all:,} cases"
+        subtitle += f", {len(order)} of {n_all:,} cases"
         rows = rows.filter(rows["case_id"].is_in(order))
     words = theme.tip({
         "case": "datum.case_id", "model": "datum.model_id", "passed": "datum.n_passed",
@@ -296,7 +296,7 @@ def matrix(cells: pl.DataFrame, n_cases: int | None = None) -> Any:
     chart = theme.finished(
         boxes + numbers,
         "Cases and models",
-        told,
+        subtitle,
         f"{counted(len(order), 'case')} and {counted(n_models, 'model')}, hardest case first; "
         + (f"{theme.share(passed / scored)} of {counted(scored, 'trial')} passed." if scored else
            "no trial has a verdict."),

@@ -25,12 +25,12 @@ PARTS = ("rate", "ci95_low", "ci95_high", "ci95_estimate")
 TOOL_USED = "expected tool used"
 """Title of an axis."""
 
-BESIDE = 60
+NUMBER_WIDTH = 60
 """From the end of the scale to the end of the number, in px."""
 
 
 def rate_layers(
-    rows: pl.DataFrame, what: str, title: str, n: str, beside: Sequence[float] = ()
+    rows: pl.DataFrame, what: str, title: str, n: str, bounds: Sequence[float] = ()
 ) -> Any:
     """Return a layer each of the lines of intervals, the points and their numbers.
 
@@ -41,10 +41,10 @@ def rate_layers(
             is of, which gets a tick where it is another.
         title: of the axis.
         n: name of the column of how many trials stand behind it.
-        beside: bounds that the rates are held against.
+        bounds: those that the rates are held against.
     """
     rate, low, high, estimate = (f"{what}_{part}" for part in PARTS)
-    worded = theme.with_rates(rows, rate, (low, high, estimate), *beside)
+    worded = theme.with_rates(rows, rate, (low, high, estimate), *bounds)
     base = alt.Chart().encode(y=rows_of("model_id", rows["model_id"].to_list()))
     x = alt.X(f"{rate}:Q", scale=theme.SHARE, axis=theme.share_axis(title))
     line = base.mark_rule(strokeWidth=4, color=theme.COLOURS[0], opacity=0.4, aria=False).encode(
@@ -58,7 +58,8 @@ def rate_layers(
         filled=True, size=90, color=theme.COLOURS[0], opacity=1, tooltip=words
     ).encode(x=x)
     number = base.mark_text(align="right", aria=False).encode(
-        x=theme.constant(alt.XValue, alt.ExprRef(f"width + {BESIDE}")), text=alt.Text("rate_text:N")
+        x=theme.constant(alt.XValue, alt.ExprRef(f"width + {NUMBER_WIDTH}")),
+        text=alt.Text("rate_text:N"),
     )
     if not has_other_means(rows, rate, estimate):
         return alt.layer(line, point, number, data=worded)

@@ -88,17 +88,19 @@ IS_NARROW = "containerSize()[0] < 480"
 """As on a telephone; never so in a picture."""
 
 
-def legend_below(labels: Iterable[str], beside: str, title: str | None = None, **look: Any) -> Part:
+def legend_below(
+    labels: Iterable[str], axis_width: str, title: str | None = None, **look: Any
+) -> Part:
     """Return a legend under a chart, with as many columns as there is room for.
 
     Args:
         labels: what stands in it; long ones lose their middle.
-        beside: an expression of what the axis takes to the left of it, in px.
+        axis_width: an expression of what the axis takes to the left of it, in px.
         title: of the legend.
         look: whatever else a legend can be told.
     """
     longest = min(MAX_LEGEND_CHARS, max(map(len, labels), default=1))
-    there = f"(containerSize()[0] || {PICTURE_WIDTH}) - {beside}"
+    there = f"(containerSize()[0] || {PICTURE_WIDTH}) - {axis_width}"
     return Part(
         title=title, orient="bottom", symbolOpacity=1,
         columns=alt.ExprRef(f"max(1, floor(({there}) / {8 * longest + 30}))"),
@@ -241,7 +243,7 @@ def with_texts(rows: pl.DataFrame, **texts: Iterable[str]) -> pl.DataFrame:
 
 
 def with_rates(
-    rows: pl.DataFrame, rate: str, limits: Sequence[str], *beside: float
+    rows: pl.DataFrame, rate: str, limits: Sequence[str], *bounds: float
 ) -> pl.DataFrame:
     """Return rows with `rate_text` and `limits_text`, as tables have them.
 
@@ -249,13 +251,13 @@ def with_rates(
         rows: a rate each.
         rate: name of its column.
         limits: names of the columns of its interval: low, high, and the mean that it is of.
-        beside: bounds that the rates are held against.
+        bounds: those that the rates are held against.
     """
     values = [(row[0], Limits(*row[1:])) for row in rows.select(rate, *limits).iter_rows()]
     return with_texts(
         rows,
-        rate_text=(share(one, *beside) for one, _ in values),
-        limits_text=(limits_of(one, found, *beside) for one, found in values),
+        rate_text=(share(one, *bounds) for one, _ in values),
+        limits_text=(limits_of(one, found, *bounds) for one, found in values),
     )
 
 
@@ -265,6 +267,6 @@ def listed(parts: Sequence[str], most: int = MAX_NAMED_MODELS) -> str:
     return "; ".join(parts[:most]) + (f"; and {more} more" if more > 0 else "")
 
 
-def share(rate: float | None, *beside: float) -> str:
+def share(rate: float | None, *bounds: float) -> str:
     """Return a rate in percent, as it is said: `87.5 %`; empty for none."""
-    return "" if rate is None else f"{percent(rate, *beside)} %"
+    return "" if rate is None else f"{percent(rate, *bounds)} %"

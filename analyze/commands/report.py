@@ -86,7 +86,7 @@ def report(
     if not runs.exists():
         raise _no_folder(runs)
     if output is not None and is_site(form, output):
-        _refuse_beside_site(runs, run, baseline)
+        _refuse_run_options(runs, run, baseline)
         _site(runs, output, known_in(known), transcripts * KB, evaluation_profile, force, no_sync)
         return
     wanted = form_of(form, output)
@@ -134,7 +134,7 @@ def report(
         typer.echo(write_page(output, text))
 
 
-def _refuse_beside_site(runs: Path, run: str | None, baseline: str | None) -> None:
+def _refuse_run_options(runs: Path, run: str | None, baseline: str | None) -> None:
     """Refuse what is of one run alone."""
     from schemas.run.layout import is_run_folder
 

@@ -205,11 +205,11 @@ def _rests(ratio: Ratio) -> str:
 
 def ratios_in_short(group: GroupComparison) -> str:
     """Return times, counts and costs that changed: `slower: answer time x 1.47`; empty: none."""
-    told: defaultdict[str, list[str]] = defaultdict(list)
+    changes: defaultdict[str, list[str]] = defaultdict(list)
     for ratio in group.ratios:
         if ratio.verdict in {"regressed", "improved"}:
-            told[ratio_word(ratio)].append(f"{RATIO_NAMES[ratio.metric]} x {times(ratio.ratio)}")
-    return "; ".join(f"{word}: {', '.join(what)}" for word, what in told.items())
+            changes[ratio_word(ratio)].append(f"{RATIO_NAMES[ratio.metric]} x {times(ratio.ratio)}")
+    return "; ".join(f"{word}: {', '.join(what)}" for word, what in changes.items())
 
 
 def side_of(side: Side) -> str:
@@ -239,8 +239,8 @@ def axis_lines(comparison: Comparison) -> Iterator[str]:
         if axis.n_differ:
             base, candidate = map(_names, (axis.base, axis.candidate))
             names = pair(some(base, most=MAX_NAMED), some(candidate, most=MAX_NAMED))
-            told = f": {names}" if names else ""
-            yield f"{what} differs in {_of(axis.n_differ, n_all)}, {_follows(axis)}{told}"
+            suffix = f": {names}" if names else ""
+            yield f"{what} differs in {_of(axis.n_differ, n_all)}, {_follows(axis)}{suffix}"
         elif axis.axis == "case" and axis.n_unknown:
             yield f"{what} is not known for {_of(axis.n_unknown, n_all)}, {_follows(axis)}"
 

@@ -272,10 +272,10 @@ def _unshown(difference: RateDifference, thresholds: Thresholds) -> Iterator[str
 
 def _alone(n_cases: int, n_clusters: int | None) -> str:
     """Return that a single unit has neither an interval nor a test."""
-    told = "a single case says nothing about other cases"
+    reason = "a single case says nothing about other cases"
     if n_clusters is not None and n_cases > 1:
-        told = f"{in_cases(n_cases, n_clusters)} say nothing about other clusters"
-    return f"{told}: there is no interval and no test"
+        reason = f"{in_cases(n_cases, n_clusters)} say nothing about other clusters"
+    return f"{reason}: there is no interval and no test"
 
 
 def _least_p(difference: RateDifference) -> float:

@@ -158,21 +158,25 @@ def _case(instance_id: str, repetitions: Sequence[RunTrial], texts: Texts) -> Fo
     first, decides = repetitions[0], _deciding(repetitions)
     status = _status(first, decides)
     answer, is_cut = (None, False) if decides is None else texts.answer(decides)
-    told = texts.skipped(first) if decides is None else {}
+    skip_entry = texts.skipped(first) if decides is None else {}
     return FoldedCase(
         instance_id=instance_id,
         case_id=first.case_id,
         title=first.prompt_name,
         status=status,
-        error_type=told.get("error_type") if decides is None else _error_type(decides, status),
+        error_type=skip_entry.get("error_type")
+        if decides is None
+        else _error_type(decides, status),
         error_message=(
-            told.get("error_message") if decides is None else _error_message(decides, status, texts)
+            skip_entry.get("error_message")
+            if decides is None
+            else _error_message(decides, status, texts)
         ),
         error_code=None if decides is None else decides.error_code,
         violation=None if decides is None else decides.violation,
         answer=answer,
         answer_is_cut=is_cut,
-        validation=told.get("validation") if decides is None else texts.validation(decides),
+        validation=skip_entry.get("validation") if decides is None else texts.validation(decides),
         duration_seconds=first.mean_seconds,
         started_at_ms=first.first_started_at_ms,
         ended_at_ms=first.last_ended_at_ms,

@@ -127,9 +127,9 @@ def checked_lines(lines: Iterable[bytes]) -> Iterator[Checked]:
             yield Checked(None, (warning("empty_line", "", message, number),))
             continue
         value, found = read_json_text(content)
-        told = tuple(one.model_copy(update={"line": number}) for one in found)
-        checked = check.look(value, line=number) if is_valid(told) else Checked(None, ())
-        yield checked._replace(findings=(*told, *checked.findings))
+        findings = tuple(one.model_copy(update={"line": number}) for one in found)
+        checked = check.look(value, line=number) if is_valid(findings) else Checked(None, ())
+        yield checked._replace(findings=(*findings, *checked.findings))
 
 
 def _file(model_id: str, report_name: str, predictions: Iterable[Prediction]) -> ExportText:

@@ -185,8 +185,8 @@ class Texts:
         """Return what an imported report says of an instance that it skipped; else nothing."""
         of_report = self._left.get(SKIPPED) if trial.provider == SCORED_BY else None
         found = of_report.get(trial.prompt_id) if isinstance(of_report, dict) else None
-        told = found if isinstance(found, dict) else {}
-        return {name: value for name, value in told.items() if isinstance(value, (str, dict))}
+        entry = found if isinstance(found, dict) else {}
+        return {name: value for name, value in entry.items() if isinstance(value, (str, dict))}
 
     def _of(self, trial: RunTrial) -> Text:
         return self._texts.get(trial.record_no or 0, NO_TEXT)

@@ -93,9 +93,9 @@ def swebench_report(
     resolved, unresolved = ids("resolved"), ids("unresolved")
     errors = ids("error", "unreadable")
     reasons = {name: known[name].failure_reason for name in sorted((*unresolved, *errors))}
-    told = {name: reason for name, reason in reasons.items() if reason is not None}
-    infra = tuple(name for name in told if _is_infra(known[name]))
-    ambiguous = tuple(name for name in told if not _is_infra(known[name]))
+    failure_reasons = {name: reason for name, reason in reasons.items() if reason is not None}
+    infra = tuple(name for name in failure_reasons if _is_infra(known[name]))
+    ambiguous = tuple(name for name in failure_reasons if not _is_infra(known[name]))
     unnamed, unknown = leftover.get(UNNAMED), leftover.get(UNKNOWN)
     more = dict(unknown) if isinstance(unknown, dict) else {}
     return SwebenchReport.model_validate(
@@ -118,7 +118,7 @@ def swebench_report(
             "unresolved_ids": unresolved,
             "infra_failure_ids": infra if style == 5 else None,
             "ambiguous_failure_ids": ambiguous if style == 5 else None,
-            "failure_reasons": told if style == 5 else None,
+            "failure_reasons": failure_reasons if style == 5 else None,
             "error_ids": errors,
             "schema_version": 2,
         }

@@ -94,15 +94,15 @@ def _worse(cases: Sequence[CaseChange]) -> Iterator[Section]:
     """Yield the cases that passed less often, and where their answers are."""
     if not cases:
         return
-    told = cases[:MAX_CASES]
-    more = "" if len(cases) == len(told) else f", the worst {MAX_CASES} of them"
+    worst_cases = cases[:MAX_CASES]
+    more = "" if len(cases) == len(worst_cases) else f", the worst {MAX_CASES} of them"
     title = f"{counted(len(cases), 'case')} passed less often{more}; one alone proves nothing:"
-    rows = Table(CASE_COLUMNS, [change_cells(change) for change in told])
-    commands = Item("", commands=[change.commands[-1] for change in told])
+    rows = Table(CASE_COLUMNS, [change_cells(change) for change in worst_cases])
+    commands = Item("", commands=[change.commands[-1] for change in worst_cases])
     yield Section([title, rows], only="screen")
     yield listed("their answers, the worst first:", [commands], "screen")
     title = f"Passed less often: {whole(len(cases))}"
-    yield cases_section(told, len(cases), "One case alone proves nothing.", title=title)
+    yield cases_section(worst_cases, len(cases), "One case alone proves nothing.", title=title)
 
 
 def headline(result: GateResult) -> str:
@@ -112,8 +112,8 @@ def headline(result: GateResult) -> str:
         return "gate: cannot judge, since nothing of the candidate can be compared"
     if len(result.lines) == 1:
         return f"gate: {OUTCOMES[result.outcome]}"
-    told = ", ".join(f"{counts[name]} {word}" for name, word in OUTCOMES.items() if counts[name])
-    return f"gate: {OUTCOMES[result.outcome]} ({told})"
+    summary = ", ".join(f"{counts[name]} {word}" for name, word in OUTCOMES.items() if counts[name])
+    return f"gate: {OUTCOMES[result.outcome]} ({summary})"
 
 
 def header_fields(result: GateResult) -> Iterator[tuple[str, str]]:

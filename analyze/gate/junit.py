@@ -77,12 +77,12 @@ def _gate_suite(result: GateResult) -> TestSuite:
 def _of_line(result: GateResult, line: GateLine) -> list[str]:
     """Return whose nights a line is held against, and what stands, with commands that show it."""
     runs = baseline_names(result, line)
-    told = [
+    shifts = [
         one
         for one in result.open_shifts
         if (one.series.model_id, one.series.metric) == (line.model_id, line.metric)
     ]
-    return [*([f"held against {runs}"] if runs else []), *_standing(told)]
+    return [*([f"held against {runs}"] if runs else []), *_standing(shifts)]
 
 
 def _standing(opened: Sequence[OpenShift]) -> list[str]:
@@ -93,9 +93,9 @@ def _not_asked(shift: OpenShift) -> TestCase:
     """Return the test of a series that stands and that the candidate says nothing of."""
     series = shift.series
     case = TestCase(line_of(f"gate: {series.metric}"), line_of(series.model_id))
-    (told,) = map(line_of, _standing([shift]))
-    case.result = Skipped(told, "open_shift")
-    case.system_out = told
+    (line,) = map(line_of, _standing([shift]))
+    case.result = Skipped(line, "open_shift")
+    case.system_out = line
     return case
 
 

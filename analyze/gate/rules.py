@@ -170,8 +170,8 @@ def _too_few(found: RateDifference | Ratio | None, what: str) -> str:
     n_cases, n_clusters = (0, None) if found is None else (found.n_cases, found.n_clusters)
     have = "has" if n_cases == 1 else "have"
     units = "" if n_clusters is None else " clusters"
-    told = in_cases(n_cases, n_clusters)
-    return f"{told} {have} {what} on both sides; a gate needs {MIN_CASES}{units}"
+    size = in_cases(n_cases, n_clusters)
+    return f"{size} {have} {what} on both sides; a gate needs {MIN_CASES}{units}"
 
 
 def _of_rate(found: RateDifference, rules: GateRules, thresholds: Thresholds) -> Ruling:

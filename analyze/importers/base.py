@@ -327,12 +327,12 @@ class NotImportable(AnalyzeError):
     exit_code = EXIT_USAGE
 
     def __init__(self, places: Iterable[tuple[Path, Finding]]) -> None:
-        told = tuple(places)
-        self.findings = tuple(finding for _, finding in told)
+        pairs = tuple(places)
+        self.findings = tuple(finding for _, finding in pairs)
         lines = [
-            printable(finding_line(path, finding)) for path, finding in told[:MAX_SHOWN_PROBLEMS]
+            printable(finding_line(path, finding)) for path, finding in pairs[:MAX_SHOWN_PROBLEMS]
         ]
-        if (more := len(told) - MAX_SHOWN_PROBLEMS) > 0:
+        if (more := len(pairs) - MAX_SHOWN_PROBLEMS) > 0:
             lines.append(f"and {counted(more, 'more problem')}")
         super().__init__("\n".join(lines))
 

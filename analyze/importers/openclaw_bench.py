@@ -167,9 +167,11 @@ def import_openclaw_bench(
         for one in folders
         if one not in empty
     ]
-    told = [warning("run_skipped", "", f"{one} has no result, and was left out") for one in empty]
+    warnings = [
+        warning("run_skipped", "", f"{one} has no result, and was left out") for one in empty
+    ]
     first, *others = written
-    return [replace(first, findings=(*first.findings, *told)), *others]
+    return [replace(first, findings=(*first.findings, *warnings)), *others]
 
 
 def _of_rows(path: Path, runs_dir: Path, run_id: str) -> Written:
@@ -182,11 +184,11 @@ def _of_rows(path: Path, runs_dir: Path, run_id: str) -> Written:
     lines, target = lines_of_rows(path, run_id), runs_dir / run_id
     name = f"{SOURCE_FOLDER}/rows{path.suffix.lower()}"
     message = "times that a row does not name are those of the file"
-    told = (warning("no_time", "", message),)
+    findings = (warning("no_time", "", message),)
     with one_import(runs_dir) as staging:
         if os.path.lexists(target):
             if _content(target / name) == path.read_bytes():
-                return _written(target, is_new=False, findings=told)
+                return _written(target, is_new=False, findings=findings)
             what = "is there, and was not made of these rows"
             advice = "--run-id NAME gives it another name"
             raise ConfigError([Problem(target, what, advice=advice)])
@@ -197,7 +199,7 @@ def _of_rows(path: Path, runs_dir: Path, run_id: str) -> Written:
         refuse_lost_rows(runs_dir, run_id, staging / LOG)
         staging.rename(target)
         sync_path(runs_dir)
-    return _written(target, is_new=True, findings=told)
+    return _written(target, is_new=True, findings=findings)
 
 
 def _content(path: Path) -> bytes | None:
@@ -260,12 +262,12 @@ def _taken_over(source: Path, target: Path, runs_dir: Path) -> Written:
 def _written(target: Path, *, is_new: bool, findings: tuple[Finding, ...] = ()) -> Written:
     """Return what a run has: results, which events are none of, and lines that are passed over."""
     whole = read_whole(target, imported=True)
-    told = [warning("line_skipped", "", problem) for problem in whole.problems]
+    warnings = [warning("line_skipped", "", problem) for problem in whole.problems]
     if torn := whole.results.stat.size - whole.results.coverage.end:
         message = f"{LOG} ends in a torn line of {counted(torn, 'byte')}, which is left out"
-        told.append(warning("torn_line", "", message))
+        warnings.append(warning("torn_line", "", message))
     n_trials = whole.tables["results"].num_rows
-    return Written(target, n_trials, is_new=is_new, findings=(*findings, *told))
+    return Written(target, n_trials, is_new=is_new, findings=(*findings, *warnings))
 
 
 def _copy(files: Mapping[str, Path], staging: Path) -> None:

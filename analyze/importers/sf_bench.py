@@ -89,14 +89,14 @@ def read_report(path: Path) -> ReadReport:
     value, of_migration = _migrated(found)
     problems = schema_problems(value)
     base.refuse_errors(((found.files[0].path, one) for one in problems), base.DERIVED)
-    told = (*(one for _, one in found.findings), *of_migration, *problems)
+    findings = (*(one for _, one in found.findings), *of_migration, *problems)
     report = EvaluationReport.model_validate(value)
     return ReadReport(
         report=report,
         name=path.resolve().name,
         files=_originals(found),
         written_ms=max(0, (found.modified_at() - defaults.EPOCH) // defaults.MILLISECOND),
-        findings=tuple(one for one in told if one.code not in NO_LOSS),
+        findings=tuple(one for one in findings if one.code not in NO_LOSS),
         n_counted=max(report.summary.total_instances or 0, _counted_before(found.value)),
     )
 
@@ -114,8 +114,8 @@ def _migrated(found: OldReport) -> tuple[object, tuple[Finding, ...]]:
     try:
         made = migration_of(found.value, found.modified_at(), model_name=found.model_name)
     except NotMigratable as exc:
-        told = [one for one in exc.findings if isinstance(one, Finding)]
-        places = found.located(told or [error("not_recognised", "", str(exc))])
+        findings = [one for one in exc.findings if isinstance(one, Finding)]
+        places = found.located(findings or [error("not_recognised", "", str(exc))])
         raise base.NotImportable(places) from exc
     if made.shape == "v2":
         return made.report, ()

@@ -178,10 +178,10 @@ class _Source:
         named = path.stem.rpartition(".")[0] or path.stem
         self._model = model or (first.model_name_or_path if first else named)
         if not model and first is None:
-            told = (
+            message = (
                 f"the model is by the file's name {self._model!a:.80}; --model NAME says otherwise"
             )
-            self.findings.append(warning("model_by_file_name", "", told))
+            self.findings.append(warning("model_by_file_name", "", message))
         self._model_id = slug_of(self._model)
         ids = [one.instance_id for one in self._submitted]
         self._case_ids = slugs_of([*ids, *report.incomplete_ids])
@@ -192,8 +192,8 @@ class _Source:
         self.files[f"predictions{path.suffix}"] = path
         read = read_predictions(path)
         for one in read.findings:
-            told = {"message": f"{path.name}: {one.message}"}
-            self.findings.append(one.model_copy(update=told))
+            update = {"message": f"{path.name}: {one.message}"}
+            self.findings.append(one.model_copy(update=update))
         found = {one.instance_id: one for one in read.predictions}
         known = set(self._report.submitted_ids)
         for names, what in (
@@ -247,14 +247,14 @@ class _Source:
     def leftover(self) -> dict[str, JsonValue]:
         """Return what an export writes back, and no trial says."""
         report = self._report
-        told: dict[str, JsonValue] = report.model_dump(mode="json", include=set(KEPT))
+        document: dict[str, JsonValue] = report.model_dump(mode="json", include=set(KEPT))
         outside: list[JsonValue] = [*outside_of(report)]
-        told["outside"] = outside
-        told["style"] = 4 if report.failure_reasons is None else 5
+        document["outside"] = outside
+        document["style"] = 4 if report.failure_reasons is None else 5
         n_named = len(self._submitted) + len(report.incomplete_ids)
-        told[UNNAMED] = max(0, report.total_instances - n_named) or None
-        told[UNKNOWN] = redact_json(report.model_extra) or None
-        return {name: value for name, value in told.items() if value is not None}
+        document[UNNAMED] = max(0, report.total_instances - n_named) or None
+        document[UNKNOWN] = redact_json(report.model_extra) or None
+        return {name: value for name, value in document.items() if value is not None}
 
     def results(self, run_id: str, suite_id: str) -> Iterator[Result | base.Traced]:
         for one in self._submitted:

@@ -91,13 +91,13 @@ class Logs:
             return None
         if not times:
             return None
-        told = None if report is None else _read_instance_report(report, instance_id)
+        instance_report = None if report is None else _read_instance_report(report, instance_id)
         return InstanceLog(
             began_ms=min(times),
             ended_ms=max(times),
             report=report,
-            resolved=None if told is None else told.resolved,
-            checks=() if told is None else _checks(told.tests_status or {}),
+            resolved=None if instance_report is None else instance_report.resolved,
+            checks=() if instance_report is None else _checks(instance_report.tests_status or {}),
         )
 
 

@@ -132,10 +132,10 @@ def _bias(one: Agreement) -> str:
         return ""
     if one.bias.low <= 0 <= one.bias.high:
         return ""
-    whom = "its last answer" if one.scope == "within" else one.judge_run_ids[1]
+    subject = "its last answer" if one.scope == "within" else one.judge_run_ids[1]
     than = "its first" if one.scope == "within" else one.judge_run_ids[0]
     how = "higher" if one.bias.mean > 0 else "lower"
-    return f"; {whom} is {score(abs(one.bias.mean))} points {how} than {than}"
+    return f"; {subject} is {score(abs(one.bias.mean))} points {how} than {than}"
 
 
 def _drift_words(one: JudgeDrift) -> str:

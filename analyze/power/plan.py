@@ -62,8 +62,8 @@ def plan_power(session: Session, question: PowerQuestion, limits: Thresholds) ->
     models = () if question.model is None else (question.model,)
     planned = read_model_runs(session, runs, models)
     if question.run is not None and not planned[0]:
-        whose = "" if question.model is None else f" of model `{question.model}`"
-        raise ConfigError([Problem(None, f"run `{runs[0][0]}` planned no trial{whose}")])
+        suffix = "" if question.model is None else f" of model `{question.model}`"
+        raise ConfigError([Problem(None, f"run `{runs[0][0]}` planned no trial{suffix}")])
     newest = next((run for run in planned if run), {})
     plans = []
     for model_id in sorted(newest):

@@ -107,9 +107,9 @@ def _sections(plan: PowerPlan, limits: Thresholds, *, with_table: bool) -> Itera
 
 def headline(plan: PowerPlan) -> str:
     """Return what one size can show between two nights, and within one where that is less."""
-    whose = "" if not plan.model_ids else f"{_names(plan.model_ids)}: "
+    prefix = "" if not plan.model_ids else f"{_names(plan.model_ids)}: "
     if plan.n_cases is None:
-        return f"{whose}no size is known; --cases names one"
+        return f"{prefix}no size is known; --cases names one"
     each = counted(plan.repetitions, "repetition")
     size = f"{counted(plan.n_cases, 'scorable case')} x {each}"
     if plan.given.cases_per_cluster is not None:
@@ -118,9 +118,9 @@ def headline(plan: PowerPlan) -> str:
     if plan.smallest is None:
         if plan.n_cases < MIN_EXACT_CASES:
             are = "is" if plan.n_cases == 1 else "are"
-            return f"{whose}{size} {are} too few: no {plan.direction} can be promised"
-        return f"{whose}{size} can show no {plan.direction} of the pass rate at all"
-    text = f"{whose}{size} can show a {plan.direction} of {points(plan.smallest)} points or more"
+            return f"{prefix}{size} {are} too few: no {plan.direction} can be promised"
+        return f"{prefix}{size} can show no {plan.direction} of the pass rate at all"
+    text = f"{prefix}{size} can show a {plan.direction} of {points(plan.smallest)} points or more"
     text += " between two nights"
     within = plan.smallest_same_night
     if within is not None and points(within) != points(plan.smallest):

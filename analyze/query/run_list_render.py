@@ -86,7 +86,7 @@ def run_lines(listed: Listed, width: int) -> list[str]:
             strict := strict_after(run.summary.score_strict, run.summary.coverage)
         ):
             shown.append(f"   {strict.removeprefix(', ')}")
-        shown += [part for told in models for part in _wrapped(told, width)]
+        shown += [part for model_line in models for part in _wrapped(model_line, width)]
     return [*shown, *filter(None, [_older(listed)])]
 
 

@@ -214,7 +214,7 @@ def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[Standin
         shifts = {one.shift.at: one for one in found_shifts(series, metric, scanned)}
         known = {at for at, one in shifts.items() if asked.entries.of_shift(one) is not None}
         for stands in standing_shifts(series, metric, scanned, asked.limits):
-            shift, told = stands.shift, shifts[stands.shift.at]
+            shift, found = stands.shift, shifts[stands.shift.at]
             if shift.at in known:
                 continue
             is_tolerated = None
@@ -232,12 +232,12 @@ def _of_series(series: Series, named: _Model, asked: _Asked) -> Iterator[Standin
                         model=named.model,
                         thinking_level=named.thinking_level,
                     ),
-                    first_run=told.first.run_id,
-                    first_started_at_ms=told.first.started_at_ms,
-                    last_run_before=told.last_before.run_id,
+                    first_run=found.first.run_id,
+                    first_started_at_ms=found.first.started_at_ms,
+                    last_run_before=found.last_before.run_id,
                     seen_in=series.points[shift.seen_at].run_id,
                     **same_fields(stands, "n_runs before after now size"),
-                    command=_command(series, told.first.run_id, asked.options),
+                    command=_command(series, found.first.run_id, asked.options),
                     is_tolerated=is_tolerated,
                     last_asked_in=named.last_asked_in,
                 ),
@@ -267,22 +267,22 @@ def open_after_run(run_dir: Path) -> list[str]:
         found = find_open_shifts(session, [run_id], limits=thresholds_of(run_dir)).shifts
         n_unseen = _n_not_in_lake(session)
         names = read_names(session)
-    told = [
+    lines = [
         f"open shift: {line_of(sentence)}; {line_of(command)}"
         for sentence, command in open_sentences(
             with_names(one.shift, names) for one in found[:MAX_NAMED_SHIFTS]
         )
     ]
     look = shlex.join(["analyze", "runs", *runs_flag(run_dir.parent)])
-    if (more := len(found) - len(told)) > 0:
-        told.append(f"and {more} more open {'shift' if more == 1 else 'shifts'}: {look}")
+    if (more := len(found) - len(lines)) > 0:
+        lines.append(f"and {more} more open {'shift' if more == 1 else 'shifts'}: {look}")
     if n_unseen:
         runs = "1 other run is" if n_unseen == 1 else f"{n_unseen:,} other runs are"
-        told.append(
+        lines.append(
             f"{runs} not in the lake yet, so open shifts may be missing here; this command brings "
             f"them in and names what is open: {look}"
         )
-    return told
+    return lines
 
 
 def _n_not_in_lake(session: Session) -> int:

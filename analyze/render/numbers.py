@@ -28,25 +28,25 @@ MAX_DECIMALS = 9
 """Costs are kept in whole nano-dollars."""
 
 
-def percent(rate: float | None, *beside: float | None) -> str:
+def percent(rate: float | None, *bounds: float | None) -> str:
     """Return a rate between 0 and 1 as a percentage: 0.875 is `87.5`.
 
     Args:
         rate: the rate.
-        beside: bounds that it is held against; 0.7996 beside 0.8 is `79.96`.
+        bounds: those that it is held against; 0.7996 beside 0.8 is `79.96`.
     """
-    return "" if rate is None else _told_apart(lambda r, n: f"{100 * r:.{n}f}", rate, 1, beside)
+    return "" if rate is None else _distinct_text(lambda r, n: f"{100 * r:.{n}f}", rate, 1, bounds)
 
 
-def percent_range(low: float, high: float, *beside: float | None) -> str:
+def percent_range(low: float, high: float, *bounds: float | None) -> str:
     """Return the limits of an interval of a rate as percentages: `[80.1, 92.3]`.
 
     Args:
         low: its lower end.
         high: its upper end.
-        beside: bounds that it is held against, as of `percent`.
+        bounds: those that it is held against, as of `percent`.
     """
-    return f"[{percent(low, *beside)}, {percent(high, *beside)}]"
+    return f"[{percent(low, *bounds)}, {percent(high, *bounds)}]"
 
 
 class Limited(Protocol):
@@ -65,7 +65,7 @@ class Limited(Protocol):
         """The mean over cases; None: it was not kept."""
 
 
-def limits_of(rate: float | None, found: Limited | None, *beside: float | None) -> str:
+def limits_of(rate: float | None, found: Limited | None, *bounds: float | None) -> str:
     """Return the limits of an interval that stands beside its rate: `[80.1, 92.3]`.
 
     Where the interval is of something else by more than a tenth of a point, since cases have
@@ -73,7 +73,7 @@ def limits_of(rate: float | None, found: Limited | None, *beside: float | None) 
     """
     if found is None or found.low is None or found.high is None:
         return ""
-    return case_mean(rate, found.estimate) + percent_range(found.low, found.high, *beside)
+    return case_mean(rate, found.estimate) + percent_range(found.low, found.high, *bounds)
 
 
 def case_mean(rate: float | None, estimate: float | None) -> str:
@@ -83,9 +83,9 @@ def case_mean(rate: float | None, estimate: float | None) -> str:
     return f"case mean {percent(estimate)} " if is_apart(rate, estimate) else ""
 
 
-def limits_after(rate: float | None, found: Limited | None, *beside: float | None) -> str:
+def limits_after(rate: float | None, found: Limited | None, *bounds: float | None) -> str:
     """Return what follows a printed rate: ` [80.1, 92.3]`, or `, case mean 75.0 [61.0, 88.0]`."""
-    limits = limits_of(rate, found, *beside)
+    limits = limits_of(rate, found, *bounds)
     return limits and (" " if limits.startswith("[") else ", ") + limits
 
 
@@ -98,26 +98,26 @@ def strict_after(strict: float | None, coverage: float | None) -> str:
     return f", strict {percent(strict)}" if is_partial else ""
 
 
-def points(rate: float | None, *beside: float | None) -> str:
+def points(rate: float | None, *bounds: float | None) -> str:
     """Return a distance between rates in points of 100, without its sign: 0.18 is `18.0`.
 
     Args:
         rate: the distance.
-        beside: bounds that its size is held against, as of `percent`.
+        bounds: those that its size is held against, as of `percent`.
     """
-    return percent(None if rate is None else abs(rate), *beside)
+    return percent(None if rate is None else abs(rate), *bounds)
 
 
-def signed_points(difference: float | None, *beside: float | None) -> str:
+def signed_points(difference: float | None, *bounds: float | None) -> str:
     """Return a difference of rates in points of 100: -0.18 is `-18.0`, 0.05 is `+5.0`.
 
     Args:
         difference: of two rates.
-        beside: bounds that its size is held against, as of `percent`.
+        bounds: those that its size is held against, as of `percent`.
     """
     if difference is None:
         return ""
-    text = points(difference, *beside)
+    text = points(difference, *bounds)
     if float(text) == 0:
         return text
     return ("-" if difference < 0 else "+") + text
@@ -155,14 +155,14 @@ def millis(value: float | None) -> str:
     return "" if value is None else f"{value:.0f}"
 
 
-def whole(number: float | None, *beside: float | None) -> str:
+def whole(number: float | None, *bounds: float | None) -> str:
     """Return a count, or milliseconds in a sentence, with commas: `12,345`.
 
     Args:
         number: the number.
-        beside: bounds that it is held against; 2000.4 beside 2000 is `2,000.4`.
+        bounds: those that it is held against; 2000.4 beside 2000 is `2,000.4`.
     """
-    return "" if number is None else _told_apart(lambda x, n: f"{x:,.{n}f}", number, 0, beside)
+    return "" if number is None else _distinct_text(lambda x, n: f"{x:,.{n}f}", number, 0, bounds)
 
 
 def some(texts: Sequence[str], between: str = ", ", *, most: int = 3) -> str:
@@ -179,29 +179,29 @@ def in_cases(n_cases: int, n_clusters: int | None = None) -> str:
     return f"{cases} in {counted(n_clusters, 'cluster')}"
 
 
-def usd(amount: float | None, *beside: float | None) -> str:
+def usd(amount: float | None, *bounds: float | None) -> str:
     """Return dollars without their sign: cents from one dollar on, three digits below.
 
     Args:
         amount: the dollars.
-        beside: bounds that it is held against; 1.004 beside 1 is `1.004`.
+        bounds: those that it is held against; 1.004 beside 1 is `1.004`.
     """
     if amount is None:
         return ""
     decimals = 2
     if 0 < amount < 1:
         decimals = min(2 - math.floor(math.log10(amount)), MAX_DECIMALS)
-    return _told_apart(lambda x, n: f"{x:,.{n}f}", amount, decimals, beside)
+    return _distinct_text(lambda x, n: f"{x:,.{n}f}", amount, decimals, bounds)
 
 
-def _told_apart(
-    form: Callable[[float, int], str], number: float, decimals: int, beside: Iterable[float | None]
+def _distinct_text(
+    form: Callable[[float, int], str], number: float, decimals: int, bounds: Iterable[float | None]
 ) -> str:
     """Return a number with as many decimals more as keep it from looking like a bound it is not."""
-    bounds = [bound for bound in beside if bound is not None and bound != number]
+    others = [bound for bound in bounds if bound is not None and bound != number]
     for more in range(MAX_DECIMALS - decimals):
         text = form(number, decimals + more)
-        if all(form(bound, decimals + more) != text for bound in bounds):
+        if all(form(bound, decimals + more) != text for bound in others):
             return text
     return form(number, decimals)
 

@@ -24,7 +24,7 @@ from analyze.report.markdown_text import (
     plain,
     table_lines,
 )
-from analyze.report.sentences import change_sentence, changes_beside
+from analyze.report.sentences import change_sentence, ratio_changes
 from analyze.report.table import model_settings
 from schemas.errors import counted
 from schemas.output.comparison import Verdict
@@ -75,7 +75,7 @@ class Standing:
     sign: str
     look: str
     change: str
-    beside: str
+    ratios: str
     """What else changed: times and costs."""
     facts: str
     """Median time, cost, and how many trials were not answered."""
@@ -83,13 +83,13 @@ class Standing:
 
 def standings(report: RunReport) -> list[Standing]:
     """Return the models of the first screen, best first."""
-    before, beside = _base_rates(report), changes_beside(report)
+    before, ratios = _base_rates(report), ratio_changes(report)
     has_baseline = bool(report.baseline)
     return [
         _standing(
             answer,
             before.get(answer.model_id),
-            beside.get(answer.model_id, ""),
+            ratios.get(answer.model_id, ""),
             _facts(_summary_of(answer, report)),
             has_baseline=has_baseline,
         )
@@ -107,7 +107,7 @@ def _base_rates(report: RunReport) -> dict[str, float]:
 
 
 def _standing(
-    answer: ModelAnswer, before: float | None, beside: str, facts: str, *, has_baseline: bool
+    answer: ModelAnswer, before: float | None, ratios: str, facts: str, *, has_baseline: bool
 ) -> Standing:
     low, high = answer.low, answer.high
     is_known = low is not None and high is not None
@@ -127,7 +127,7 @@ def _standing(
         sign=SIGNS[answer.change] if answer.change else "",
         look=answer.change or "",
         change=change_sentence(answer) if has_baseline else "",
-        beside=beside,
+        ratios=ratios,
         facts=facts,
     )
 
@@ -215,7 +215,7 @@ def _model_row(answer: ModelAnswer, report: RunReport) -> list[str]:
     model = _summary_of(answer, report)
     known = answer.low is not None and answer.high is not None
     mean = case_mean(answer.passed_rate, answer.estimate)
-    since = [change_sentence(answer), changes_beside(report).get(answer.model_id, "")]
+    since = [change_sentence(answer), ratio_changes(report).get(answer.model_id, "")]
     return [
         plain(with_id(answer.model_id)),
         _passed(answer),

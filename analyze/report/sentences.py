@@ -77,30 +77,30 @@ def change_sentence(answer: ModelAnswer) -> str:
         return "not comparable with the baseline"
     if answer.change == "inconclusive" and answer.difference is None:
         return ": ".join(filter(None, [WORDS[answer.change], answer.change_why]))
-    told = _changed_by(answer.change, answer)
+    sentence = _changed_by(answer.change, answer)
     if answer.difference_low is not None and answer.difference_high is not None:
-        told += f" (95 % {between(answer.difference_low, answer.difference_high)})"
+        sentence += f" (95 % {between(answer.difference_low, answer.difference_high)})"
     if _is_borderline(answer):
-        told += ", borderline"
+        sentence += ", borderline"
     elif answer.change == "inconclusive" and answer.difference != 0:
-        told += ", which may be chance"
+        sentence += ", which may be chance"
     flips = [
         f"{counted(number, 'case')} {what}"
         for number, what in ((answer.n_broke, "broke"), (answer.n_fixed, "fixed"))
         if number
     ]
-    return "; ".join([told, ", ".join(flips)]) if flips else told
+    return "; ".join([sentence, ", ".join(flips)]) if flips else sentence
 
 
-def changes_beside(report: RunReport) -> dict[str, str]:
+def ratio_changes(report: RunReport) -> dict[str, str]:
     """Return what else changed for each model, its times and costs; models without are left out."""
     groups = report.comparison.groups if report.comparison else ()
-    told = {
+    changes = {
         group.candidate_model_id: ratios_in_short(group)
         for group in groups
         if group.verdict != "not_comparable"
     }
-    return {model_id: words for model_id, words in told.items() if words}
+    return {model_id: words for model_id, words in changes.items() if words}
 
 
 def runs_named(runs: Sequence[ReportedRun]) -> str:
@@ -131,8 +131,8 @@ def _how_good(answer: ModelAnswer) -> str:
 
 def _strict(answer: ModelAnswer) -> str:
     """Return the strict rate, where some trials have no verdict."""
-    told = strict_after(answer.score_strict, answer.coverage)
-    return f"{told} %" if told else ""
+    strict = strict_after(answer.score_strict, answer.coverage)
+    return f"{strict} %" if strict else ""
 
 
 def _interval(answer: ModelAnswer) -> str:
@@ -152,9 +152,9 @@ def _standing(answers: Sequence[ModelAnswer]) -> str:
         return f"No trial of {_some([answer.model_id for answer in answers])} has a verdict"
     ranked = [answer for answer in rated if answer.is_ranked]
     if len(rated) == 1 or len(ranked) == 1:
-        told = f"{rated[0].model_id} {_how_good(rated[0])}"
+        sentence = f"{rated[0].model_id} {_how_good(rated[0])}"
     else:
-        told = _best(ranked) if ranked else _most(rated)
+        sentence = _best(ranked) if ranked else _most(rated)
     n_unranked = len(rated) - len(ranked) if ranked else 0
     n_silent = len(answers) - len(rated)
     for number, what in (
@@ -162,8 +162,10 @@ def _standing(answers: Sequence[ModelAnswer]) -> str:
         (n_silent, "no verdict"),
     ):
         if number:
-            told += f"; {counted(number, 'other model')} {'has' if number == 1 else 'have'} {what}"
-    return told
+            sentence += (
+                f"; {counted(number, 'other model')} {'has' if number == 1 else 'have'} {what}"
+            )
+    return sentence
 
 
 def _most(rated: Sequence[ModelAnswer]) -> str:
@@ -173,8 +175,8 @@ def _most(rated: Sequence[ModelAnswer]) -> str:
     each = f"{' each' if len(first) > 1 else ''}{_intervals(first)}"
     strict = "" if len(first) > 1 else _strict(first[0])
     rank = "" if len(first) == len(rated) else f", the highest rate of {whole(len(rated))} models"
-    told = f"{names} passed {rate} %{each}{strict}{rank}"
-    return f"{told}; too few cases or verdicts to name one best"
+    sentence = f"{names} passed {rate} %{each}{strict}{rank}"
+    return f"{sentence}; too few cases or verdicts to name one best"
 
 
 def _best(rated: Sequence[ModelAnswer]) -> str:
@@ -189,14 +191,16 @@ def _best(rated: Sequence[ModelAnswer]) -> str:
     each += "" if len(best) > 1 else _strict(best[0])
     if len(best) == len(rated):
         return f"{names} passed {rate} %{each}"
-    told = f"{names} {'are' if len(best) > 1 else 'is'} best of {whole(len(rated))} models with "
-    told += f"{rate} % passed{each}"
+    sentence = (
+        f"{names} {'are' if len(best) > 1 else 'is'} best of {whole(len(rated))} models with "
+    )
+    sentence += f"{rate} % passed{each}"
     rivals = [
         f"{answer.model_id} ({percent(answer.passed_rate)} %)"
         for answer in rated[len(best) :]
         if answer.is_leading
     ]
-    return f"{told}, and {_some(rivals)} may be as good" if rivals else told
+    return f"{sentence}, and {_some(rivals)} may be as good" if rivals else sentence
 
 
 def _intervals(best: Sequence[ModelAnswer]) -> str:
@@ -218,8 +222,8 @@ def _changes(answers: Sequence[ModelAnswer], verdicts: Sequence[Verdict]) -> Ite
             continue
         if verdict in LOUD:
             of_it.sort(key=lambda answer: -abs(answer.difference or 0))
-            told = [f"{answer.model_id} {_changed_by(verdict, answer)}" for answer in of_it]
-            yield _some(told)
+            parts = [f"{answer.model_id} {_changed_by(verdict, answer)}" for answer in of_it]
+            yield _some(parts)
         else:
             yield f"{_some([answer.model_id for answer in of_it])} {WORDS[verdict]}"
 

@@ -179,13 +179,13 @@ def _with_marker(
 ) -> Iterator[TranscriptPart]:
     held = frozenset(kept)
     left_out = [part for place, part in enumerate(parts) if place not in held]
-    is_told = False
+    is_marked = False
     for n, place in enumerate(kept):
-        if n != place and not is_told:
-            is_told = True
+        if n != place and not is_marked:
+            is_marked = True
             yield _marker(left_out)
         yield _cut(parts[place], most)
-    if not is_told:
+    if not is_marked:
         yield _marker(left_out)
 
 

@@ -75,8 +75,8 @@ def _facts(instance: InstanceResult) -> Iterator[str]:
     if seconds is not None:
         yield f"- Duration: {duration(1000 * seconds)}"
     repetitions = (instance.model_extra or {}).get("repetitions")
-    if isinstance(repetitions, list) and (told := list(_repetitions(repetitions))):
-        yield f"- Repetitions: {'; '.join(told)}"
+    if isinstance(repetitions, list) and (outcomes := list(_repetitions(repetitions))):
+        yield f"- Repetitions: {'; '.join(outcomes)}"
     if instance.error_message or instance.error_type:
         said = ": ".join(filter(None, (instance.error_type, instance.error_message)))
         yield f"- Error: {short(said)}"
@@ -212,12 +212,12 @@ def _partial(report: EvaluationReport) -> list[str]:
     if total is None or total == here:
         return []
     are = "is" if here == 1 else "are"
-    told = (
+    sentence = (
         f"{whole(here)} of {counted(total, 'instance')} {are} in this report"
         if here < total
         else f"{counted(here, 'instance')} {are} here, and its summary counts {whole(total)}"
     )
-    return [f"{told}; the numbers are those of its summary."]
+    return [f"{sentence}; the numbers are those of its summary."]
 
 
 def _scoring(said: ReportSummary) -> list[str]:
@@ -243,10 +243,10 @@ def _scored(report: EvaluationReport) -> list[str]:
     if n_scored in {0, n} or n != report.summary.total_instances:
         return []
     have = "has" if n_scored == 1 else "have"
-    told = f"{whole(n_scored)} of {counted(n, 'instance')} {have} a score"
+    sentence = f"{whole(n_scored)} of {counted(n, 'instance')} {have} a score"
     if report.summary.avg_functional_score is None:
-        return [f"{told}."]
-    return [f"{told}; the functional average and the pass rates below are over all of them."]
+        return [f"{sentence}."]
+    return [f"{sentence}; the functional average and the pass rates below are over all of them."]
 
 
 def _components(said: ReportSummary) -> list[str]:

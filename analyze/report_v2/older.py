@@ -180,10 +180,10 @@ def migration_lines(
         output: the file that was written.
         time: the modification time that stands in for a start; None where the report has its own.
     """
-    told = safe(_name(source))
+    source_name = safe(_name(source))
     instances = migration.report.get("instances")
     n = len(instances) if isinstance(instances, list) else 0
-    yield f"{told}: {SHAPES[migration.shape]}; {counted(n, 'instance')}"
+    yield f"{source_name}: {SHAPES[migration.shape]}; {counted(n, 'instance')}"
     yield f"{safe(display_path(output))}: written"
     if time is not None:
         yield f"no start is told: {time} is when the file was last changed"
@@ -237,8 +237,8 @@ def refusal_lines(findings: Sequence[Located]) -> Iterator[str]:
 
 def refusal_json(path: Path, findings: Sequence[Located]) -> str:
     """Return every mistake as JSON, each with its file; nothing was written."""
-    told = [{"path": str(where), **one.model_dump(mode="json")} for where, one in findings]
-    return _json({"source": str(path), "output": None, "findings": told})
+    entries = [{"path": str(where), **one.model_dump(mode="json")} for where, one in findings]
+    return _json({"source": str(path), "output": None, "findings": entries})
 
 
 def _name(source: OldReport) -> str:

@@ -63,8 +63,8 @@ def route_document(route: Route, needs: Needs, suite: str | None) -> Document:
     by_suite = "" if suite is None else f", by suite {suite}"
     sections = [paragraph(f"asked: {_needs_text(needs)}{by_suite}"), _answer(route)]
     for judged in route.judged:
-        title, beside = f"{_standing(judged)}: {name_of(judged.option)}", judged.compared
-        more = [] if beside is None else [beside.text]
+        title, comparison = f"{_standing(judged)}: {name_of(judged.option)}", judged.compared
+        more = [] if comparison is None else [comparison.text]
         lines = [f"{MARKS[reason.state]} {reason.text}" for reason in judged.reasons]
         lines += [f"  {one}" for one in more]
         said = [f"{WORDS[reason.state]}: {reason.text}" for reason in judged.reasons]

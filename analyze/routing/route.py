@@ -293,12 +293,12 @@ def p95_of(option: Option) -> float | None:
     return option.e2e_p95_ms if is_supported(option.n_timed, 95) else None
 
 
-def _rate(rate: ScopeRate, *beside: float | None) -> str:
+def _rate(rate: ScopeRate, *bounds: float | None) -> str:
     asked: rates.CaseRate = rate.observed
-    limits = limits_after(asked.rate, asked.interval, *beside)
+    limits = limits_after(asked.rate, asked.interval, *bounds)
     cases = in_cases(rate.n_cases, asked.n_clusters)
     return (
-        f"{percent(asked.rate, *beside)} %{limits} of {counted(asked.n_trials, 'trial')} in {cases}"
+        f"{percent(asked.rate, *bounds)} %{limits} of {counted(asked.n_trials, 'trial')} in {cases}"
     )
 
 
@@ -306,11 +306,11 @@ def _not_counted(rate: ScopeRate) -> str:
     """Return which trials with a verdict are not among those of the rate, and why."""
     same = counted(rate.n_identical, "further repetition", "further repetitions")
     old = counted(rate.n_reused, "reused answer is", "reused answers are")
-    told = [
+    notes = [
         f"{same} gave the same bytes: they count once" * bool(rate.n_identical),
         f"{old} not counted" * bool(rate.n_reused),
     ]
-    return f" ({'; '.join(filter(None, told))})" if any(told) else ""
+    return f" ({'; '.join(filter(None, notes))})" if any(notes) else ""
 
 
 def _unasked(rate: ScopeRate) -> str:

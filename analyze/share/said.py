@@ -84,8 +84,8 @@ def is_of_a_file(error: Exception) -> bool:
     text = _plain(error)
     if isinstance(error, FileNotFoundError) or GONE.search(text):
         return True
-    is_told = isinstance(error, OSError) and error.errno is not None
-    return not (isinstance(error, DeltaError) or is_told or OF_A_SERVER.search(text))
+    has_errno = isinstance(error, OSError) and error.errno is not None
+    return not (isinstance(error, DeltaError) or has_errno or OF_A_SERVER.search(text))
 
 
 def is_final(error: Exception) -> bool:

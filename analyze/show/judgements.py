@@ -89,13 +89,13 @@ def judgement_lines(judgements: Sequence[ShownJudgement]) -> Iterator[str]:
         if known:
             below = f"; below the threshold: {', '.join(said['failed_dimensions'])}"
             scores = ", ".join(f"{name} {score:.5g}" for name, score in known.items())
-            told = f"{scores}{below * bool(said['failed_dimensions'])}"
-            yield f"  dimensions    {line_of(told)}"
+            text = f"{scores}{below * bool(said['failed_dimensions'])}"
+            yield f"  dimensions    {line_of(text)}"
         if said["verdicts"]:
             verdicts = ", ".join(f"{v['expectation']} {v['verdict']}" for v in said["verdicts"])
             soft = "" if said["soft_score"] is None else f"; soft score {said['soft_score']:.3g}"
-            told = f"{verdicts.replace('_', ' ')}{soft}"
-            yield f"  expectations  {line_of(told)}"
+            text = f"{verdicts.replace('_', ' ')}{soft}"
+            yield f"  expectations  {line_of(text)}"
         for answer in one.answers:
             yield f"  {line_of(_answer(answer))}"
 
@@ -113,6 +113,6 @@ def _score(said: Mapping[str, Any]) -> str:
 def _answer(answer: Mapping[str, Any]) -> str:
     who = f"{answer['judge_run_id']} {answer['iteration']} ({answer['judge_id']})"
     if answer["failure"] is not None:
-        told = clipped(answer["error_message"] or "", MAX_SUMMARY_CHARS)
-        return f"{who}: {answer['failure']}{': ' * bool(told)}{told}"
+        error = clipped(answer["error_message"] or "", MAX_SUMMARY_CHARS)
+        return f"{who}: {answer['failure']}{': ' * bool(error)}{error}"
     return f"{who}: {answer['overall']:.5g}: {clipped(answer['summary'] or '', MAX_SUMMARY_CHARS)}"

@@ -101,15 +101,15 @@ def _outcome(said: Mapping[str, Any]) -> str:
     if said["is_identical"]:
         return "tied: both left the same"
     flips = said["n_flips_to_first"] + said["n_flips_to_second"]
-    told = f"; {flips} of {counted(said['n_comparisons'], 'comparison')} went by the place"
-    return f"{said['outcome'] or 'no judge can say'}{told if flips else ''}"
+    remark = f"; {flips} of {counted(said['n_comparisons'], 'comparison')} went by the place"
+    return f"{said['outcome'] or 'no judge can say'}{remark if flips else ''}"
 
 
 def _answer(answer: Mapping[str, Any]) -> str:
     order = answer["pair_order"].replace("_", " ")
     who = f"{answer['judge_run_id']} {answer['iteration']}, {order} ({answer['judge_id']})"
     if answer["failure"] is not None:
-        told = clipped(answer["error_message"] or "", MAX_SUMMARY_CHARS)
-        return f"{who}: {answer['failure']}{': ' * bool(told)}{told}"
+        error = clipped(answer["error_message"] or "", MAX_SUMMARY_CHARS)
+        return f"{who}: {answer['failure']}{': ' * bool(error)}{error}"
     summary = clipped(answer["summary"] or "", MAX_SUMMARY_CHARS)
     return f"{who}: {answer['preferred'].replace('_', ' ')}: {summary}"

@@ -203,10 +203,10 @@ def _is_weak(latency: Percentiles) -> bool:
 def _strict(groups: Sequence[GroupSummary]) -> Iterator[str]:
     """Yield the strict rate of each model that lacks verdicts."""
     for group in groups:
-        told = strict_after(group.score_strict, group.coverage)
-        if told and group.passed_rate is not None:
+        strict = strict_after(group.score_strict, group.coverage)
+        if strict and group.passed_rate is not None:
             yield line_of(
-                f"{group.model_id}{told} %: with what has no verdict counted as not passed"
+                f"{group.model_id}{strict} %: with what has no verdict counted as not passed"
             )
 
 

@@ -147,13 +147,13 @@ def _lines(one: Mapping[str, Any]) -> Iterator[str]:
     dimensions = one.get("final_dimensions")
     if isinstance(dimensions, dict):
         known = {name: _number(value) for name, value in sorted(dimensions.items())}
-        if told := ", ".join(f"{name} {value}" for name, value in known.items() if value):
-            yield f"  dimensions  {line_of(told)}"
+        if scores := ", ".join(f"{name} {value}" for name, value in known.items() if value):
+            yield f"  dimensions  {line_of(scores)}"
     checks = one.get("deterministic")
     if isinstance(checks, dict):
         counts = {OUTCOMES[name]: checks.get(name) for name in OUTCOMES}
-        told = ", ".join(f"{n:,} {word}" for word, n in counts.items() if isinstance(n, int))
-        yield f"  checks      {told}"
+        summary = ", ".join(f"{n:,} {word}" for word, n in counts.items() if isinstance(n, int))
+        yield f"  checks      {summary}"
 
 
 def _number(value: Any) -> str | None:

@@ -253,8 +253,8 @@ def _bounds(history: Sequence[HistoryPoint]) -> tuple[float, float]:
 
 
 def _said(lines: Sequence[Line], n_runs: int) -> str:
-    told = "; ".join(f"{line.name} {line.rate} %" for line in lines)
-    return f"Passed rates of {counted(n_runs, 'run')}; in the newest: {told}."
+    rates = "; ".join(f"{line.name} {line.rate} %" for line in lines)
+    return f"Passed rates of {counted(n_runs, 'run')}; in the newest: {rates}."
 
 
 def runs_table(listed: Listed, href_of: Callable[[str], str]) -> Table:

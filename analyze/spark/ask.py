@@ -134,8 +134,8 @@ class SparkAsker:
                 return use(self._answer(spark, sql, stored, evaluation_profile))
 
             def attempt(files: list[Path]) -> Result:
-                told = partial(_told, self.master, partial(work, files))
-                return _watched(spark, told, deadline, timeout_s)
+                job = partial(_with_plain_errors, self.master, partial(work, files))
+                return _watched(spark, job, deadline, timeout_s)
 
             return retry_while_moving(lake, attempt, partial(settle, lake, writes=repairs))
 
@@ -150,7 +150,7 @@ class SparkAsker:
         return SparkAnswer(session.sql(sql))
 
 
-def _told(master: str, work: Callable[[], Result]) -> Result:
+def _with_plain_errors(master: str, work: Callable[[], Result]) -> Result:
     """Return what work on Spark returns; its errors are sentences.
 
     They carry none of Spark's own along, whose text is asked of a process that has ended.

@@ -146,8 +146,8 @@ def interval_of_units(
         return None
     names, *counts = (list(column) for column in zip(*kept, strict=True))
     found = wilson_shrunk(*unit_sums(names, *counts))
-    told = {"n_cases": len(kept), "n_clusters": n_clusters(names)}
-    return None if found is None else found.model_copy(update=told)
+    sizes = {"n_cases": len(kept), "n_clusters": n_clusters(names)}
+    return None if found is None else found.model_copy(update=sizes)
 
 
 def case_rate(hits: Sequence[int], trials: Sequence[int], clusters: Clusters = ()) -> CaseRate:

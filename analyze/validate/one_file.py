@@ -41,15 +41,15 @@ LineProblems = Callable[[FileLine], Iterable[Finding]]
 
 def document_problems(content: bytes) -> tuple[DocumentKind, tuple[Finding, ...]]:
     """Return the kind of a document, and every problem of it, from all bytes of its file."""
-    value, told = read_json_text(content)
-    if value is None and told:
+    value, findings = read_json_text(content)
+    if value is None and findings:
         first, wrong = read_json_text(content.partition(b"\n")[0])
         is_other = isinstance(first, dict) and not wrong and kind_of(first) == "unknown"
-        return "unknown", (unknown_kind(first, line=1),) if is_other else told
+        return "unknown", (unknown_kind(first, line=1),) if is_other else findings
     kind = kind_of(value)
     if (problems := _problems(kind, value, content)) is None:
-        return "unknown", (*told, unknown_kind(value))
-    return kind, (*told, *problems)
+        return "unknown", (*findings, unknown_kind(value))
+    return kind, (*findings, *problems)
 
 
 def _problems(kind: DocumentKind, value: Any, content: bytes) -> Iterable[Finding] | None:

@@ -69,9 +69,9 @@ class ResultsCheck:
 
     def _reasons(self, line: FileLine, why: str) -> Iterator[Finding]:
         """Yield each reason for which a line is refused, `why` if none can be placed."""
-        value, told = _object_of(line)
+        value, faults = _object_of(line)
         if value is None:
-            yield from told
+            yield from faults
             return
         kind = value.get("record_type")
         if kind not in ("result", "event"):
@@ -96,9 +96,9 @@ class EvaluationLines:
         try:
             parse_evaluation(line.content)
         except ValueError as exc:
-            value, told = _object_of(line)
+            value, faults = _object_of(line)
             if value is None:
-                yield from told
+                yield from faults
             elif (model := evaluation_model(value)) is None:
                 yield from self._types.unknown(value.get("record_type"), line.number)
             else:
@@ -135,9 +135,9 @@ def _object_of(line: FileLine) -> tuple[dict[str, Any] | None, tuple[Finding, ..
     """Return the JSON object on a line that was refused; without one, why there is none."""
     if not line.content.strip():
         return None, (error("not_json", "", "the line is empty", line.number),)
-    value, told = read_json_text(line.content)
-    if told := told or tuple(value_problems(value)):
-        return None, tuple(one.model_copy(update={"line": line.number}) for one in told)
+    value, faults = read_json_text(line.content)
+    if faults := faults or tuple(value_problems(value)):
+        return None, tuple(one.model_copy(update={"line": line.number}) for one in faults)
     if not isinstance(value, dict):
         message = f"an object is needed, found {described(value)}"
         return None, (error("not_an_object", "", message, line.number),)
@@ -155,9 +155,9 @@ class PredictionLines:
         if not line.content.strip():
             yield error("not_json", "", "the line is empty: the harness stops there", line.number)
             return
-        value, told = read_json_text(line.content)
-        yield from (one.model_copy(update={"line": line.number}) for one in told)
-        if not told:
+        value, faults = read_json_text(line.content)
+        yield from (one.model_copy(update={"line": line.number}) for one in faults)
+        if not faults:
             yield from self._check.look(value, line=line.number).findings
 
 

@@ -316,10 +316,10 @@ def _of_other_kinds(
     agents: Mapping[str, str], cases: Iterable[LoadedCase], loaded: Mapping[str, LoadedAgent]
 ) -> Iterator[Problem]:
     """Yield what is wrong with cases that another kind of agent would run, once for each agent."""
-    told = set()
+    reported_ids = set()
     for case in cases:
         agent_id = agents.get(case.case_id, "")
-        if agent_id in told or (one := loaded.get(agent_id)) is None:
+        if agent_id in reported_ids or (one := loaded.get(agent_id)) is None:
             continue
         kind, command = one.agent.kind, one.agent.command
         if kind != case.runner_type:
@@ -330,4 +330,4 @@ def _of_other_kinds(
             yield Problem(one.path, what, "command")
         else:
             continue
-        told.add(agent_id)
+        reported_ids.add(agent_id)

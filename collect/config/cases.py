@@ -317,8 +317,8 @@ def _check_context(case: Case, notes: Notes) -> None:
     hints = dict(context.openclaw.model_extra or {})
     more = check_extras(hints, OpenClawContext.model_fields, notes.source, (*key, "openclaw"))
     notes.problems += [*problems, *more[0]]
-    is_told = RUNNERS[case.runner.type].sees_hints
-    notes.warnings += warnings if is_told else [*warnings, *more[1]]
+    sees_hints = RUNNERS[case.runner.type].sees_hints
+    notes.warnings += warnings if sees_hints else [*warnings, *more[1]]
     expected = context.openclaw.expected_artifact or ()
     for name in (expected,) if isinstance(expected, str) else expected:
         inside(name, (*key, "openclaw", "expected_artifact"), notes)

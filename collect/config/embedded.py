@@ -107,7 +107,9 @@ def disagreements(models: Iterable[ResolvedModel]) -> list[tuple[ResolvedModel, 
     return found
 
 
-def stored_beside(models: Iterable[ResolvedModel], run_dir: Path) -> tuple[ResolvedModel, ...]:
+def with_relative_files(
+    models: Iterable[ResolvedModel], run_dir: Path
+) -> tuple[ResolvedModel, ...]:
     """Return the models with their files as they are seen from a run's folder."""
     return _with_files(models, lambda path: os.path.relpath(path, run_dir.absolute()))
 

@@ -95,7 +95,7 @@ class Link:
             self._act_on(message)
         loop.add_reader(self._reading, self._read)
         self._ticking = loop.create_task(self._tell())
-        self._ticking.add_done_callback(self._told)
+        self._ticking.add_done_callback(self._on_ticking_end)
 
     def begin(self, report: RunReport) -> None:
         """Take in what is finished already."""
@@ -175,7 +175,7 @@ class Link:
             counts = self._present, self._passed, self._tokens
             self.send(Progress(*counts, dict(self._failures), self._kept, self._need()))
 
-    def _told(self, ticking: asyncio.Task[None]) -> None:
+    def _on_ticking_end(self, ticking: asyncio.Task[None]) -> None:
         """Stop where nothing can be said any more: the coordinator would wait for ever."""
         if not ticking.cancelled() and ticking.exception() is not None:
             self._is_alone()

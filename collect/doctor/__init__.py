@@ -98,8 +98,8 @@ def closing(report: DoctorReport, scene: Scene, again: str) -> list[str]:
     failed = sum(check.state == "fail" for check in report.checks)
     warnings = [check for check in report.checks if check.state == "warn"]
     checks, warned = counted(len(report.checks), "check"), counted(len(warnings), "warning")
-    told = f"{checks}: {failed} failed, {warned}"
-    return [told, f"next: {_next(report, scene, again)}"]
+    summary = f"{checks}: {failed} failed, {warned}"
+    return [summary, f"next: {_next(report, scene, again)}"]
 
 
 def _next(report: DoctorReport, scene: Scene, again: str) -> str:

@@ -160,12 +160,12 @@ def _changed(block: str, stored: Stored, loaded: Mapping[str, LoadedAgent]) -> I
         versions, digest = asyncio.run(_looked_at(block, profile_of(stored), mine))
     except SandboxError as exc:
         raise ConfigError([Problem(None, str(exc), block, advice=exc.advice)]) from exc
-    told = set()
+    names = set()
     for agent_id, version in versions.items():
         before = stored.version_of(agent_id)
         name = "openclaw" if isinstance(stored, RunOpenClaw) else f"program of agent `{agent_id}`"
-        if version != before and name not in told:
-            told.add(name)
+        if version != before and name not in names:
+            names.add(name)
             yield f"{name} ({before}, now {version})"
     if digest != stored.image_digest:
         yield f"image {stored.image} ({stored.image_digest}, now {digest})"

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from collect.config import RunInputs
-from collect.config.embedded import stored_beside
+from collect.config.embedded import with_relative_files
 from collect.console.interrupts import Interrupts
 from collect.console.progress import RunReport, Screen
 from collect.execute.evaluation import taken_answers
@@ -143,7 +143,7 @@ def begun(
     log = _new_folder(spec)
     run_id = log.run_dir.name
     try:
-        stored = replace(made_of, models=stored_beside(made_of.models, log.run_dir))
+        stored = replace(made_of, models=with_relative_files(made_of.models, log.run_dir))
         config = run_config_of(stored, spec, run_id)
         inventory = inventory.model_copy(update={"run_id": run_id})
         log.begin(config, inventory, planned_cases(made_of), plan_trials(made_of, run_id, hashes))

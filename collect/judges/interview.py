@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from collect.config.evaluation import LoadedEvaluation
 from collect.console.judging_report import JudgeWork
 from collect.judges.asking import Answer, Asked, Form
-from collect.judges.judgement import asked_fields, judge_file, told_of
+from collect.judges.judgement import asked_fields, exchange_record, judge_file
 from collect.judges.panel import Panel
 from collect.run_folder.log import RunLog
 from schemas.config.evaluation_profile import JudgeRunConfig
@@ -67,9 +67,9 @@ class Interview:
         judge = next(one for one in self.evaluation.judges if one.judge_id == run.judge_id)
         who = {"judge_run_id": run.judge_run_id, "judge_id": run.judge_id}
         about = {**question.place, **who, "iteration": question.iteration}
-        told = told_of(about, asked)
+        record = exchange_record(about, asked)
         try:
-            path = self.log.append_artifact(judge_file(judge), artifact_frame(told))
+            path = self.log.append_artifact(judge_file(judge), artifact_frame(record))
             fields = asked_fields(
                 run,
                 question.iteration,

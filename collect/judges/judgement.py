@@ -196,7 +196,7 @@ def judge_file(judge: ResolvedJudge) -> str:
     return f"judge.{judge.judge_id}"
 
 
-def told_of(about: Mapping[str, Any], asked: Asked[Answer]) -> dict[str, Any]:
+def exchange_record(about: Mapping[str, Any], asked: Asked[Answer]) -> dict[str, Any]:
     """Return all that was said to and by a judge that was asked once, for the artifact.
 
     The messages of each exchange are those that came to the ones before.

@@ -176,10 +176,10 @@ class MessageAnswer:
 def _usage(data: dict[str, Any]) -> Usage:
     """Return the counts, with cached tokens inside the input."""
     usage = http_reply.usage_of(data, USAGE)
-    beside = (usage.cached_input_tokens or 0) + (usage.cache_write_tokens or 0)
-    if usage.input_tokens is None or not beside:
+    cached_tokens = (usage.cached_input_tokens or 0) + (usage.cache_write_tokens or 0)
+    if usage.input_tokens is None or not cached_tokens:
         return usage
-    return replace(usage, input_tokens=usage.input_tokens + beside)
+    return replace(usage, input_tokens=usage.input_tokens + cached_tokens)
 
 
 def _text(data: dict[str, Any], name: str) -> str:

@@ -128,13 +128,13 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
         if not found_looks.startswith(looks.content):
             new[EVALUATIONS] = found_looks, looks.content
         stamp = datetime.now(tz=UTC).strftime("%Y%m%d_%H%M%S_%f")
-        beside = [
+        copies = [
             run_dir / f"{name}{FOUND}{stamp}"
             for name, (old, now) in new.items()
             if not now.startswith(old)
         ]
         if not dry_run:
-            _write(run_dir, new, beside)
+            _write(run_dir, new, copies)
             if new and (has_plan or not is_short):
                 lake.fit(run_dir, os.dup(rows_lock))
         known = set(log.trials)
@@ -150,16 +150,16 @@ def restore(runs_dir: Path, run: str, *, dry_run: bool = False) -> Restored:
             texts_from_traces=len(stored.from_traces),
             plan_lines=len(stored.plan) if PLAN in new else 0,
             plan_missing=config.n_planned - plan.count(b"\n") if is_short and not has_plan else 0,
-            kept_beside=tuple(map(str, beside)),
+            kept_beside=tuple(map(str, copies)),
             without_text=tuple(stored.without_text),
             not_restored=tuple(trial for trial in traces.trials() if trial not in known),
             next_command=resume_command(run_dir),
         )
 
 
-def _write(run_dir: Path, new: dict[str, tuple[bytes, bytes]], beside: Sequence[Path]) -> None:
+def _write(run_dir: Path, new: dict[str, tuple[bytes, bytes]], copies: Sequence[Path]) -> None:
     """Put new files in place of those that were found, which are kept first and survive."""
-    for copy in beside:
+    for copy in copies:
         old, _ = new[copy.name.partition(FOUND)[0]]
         write_chunks(copy, [old], ADVICE)
     sync_folder(run_dir, ADVICE)

@@ -140,7 +140,7 @@ def hand_over_listener(pid: int, port: int, channel: socket.socket, number: int)
     Returns:
         What went wrong; empty: nothing.
     """
-    told, tell = os.pipe()
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         why = "the kernel refused"
@@ -153,10 +153,10 @@ def hand_over_listener(pid: int, port: int, channel: socket.socket, number: int)
             why = str(exc)
         finally:
             with contextlib.suppress(OSError):
-                os.write(tell, why.encode())
+                os.write(write_end, why.encode())
             os._exit(bool(why))
-    os.close(tell)
-    with os.fdopen(told, "rb") as said:
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as said:
         text = said.read().decode("utf-8", "replace")
     _, status = os.waitpid(child, 0)
     return text or ("" if status == 0 else f"its child ended with status {status}")

@@ -124,8 +124,8 @@ def _recognized_column(table: Table, role: str, taken: set[str | None]) -> str |
         return several[0]
     found = [name for name in columns if re.sub(r"[\s-]+", "_", name.casefold()) in KNOWN[role]]
     if len(found) > 1:
-        which = " or ".join(f"`{name}`" for name in found)
-        raise ConfigError([_unknown(table, role, f"{which} could be the {role} column")])
+        candidates = " or ".join(f"`{name}`" for name in found)
+        raise ConfigError([_unknown(table, role, f"{candidates} could be the {role} column")])
     return found[0] if found else None
 
 

@@ -194,8 +194,8 @@ def coverage_of(validation: ValidationBreakdown) -> float | None:
     """Return the percentage of lines that unit tests reached; None when nobody says."""
     if validation.unit_test_coverage is not None:
         return validation.unit_test_coverage
-    told = (validation.functional_details or {}).get("coverage")
-    return told if type(told) in {int, float} else None
+    coverage = (validation.functional_details or {}).get("coverage")
+    return coverage if type(coverage) in {int, float} else None
 
 
 def score_of(validation: ValidationBreakdown) -> int:

@@ -158,11 +158,11 @@ def _brought_together(lake: Path) -> list[str]:
     """Do so; the caller holds the lake's lock."""
     in_lake, path = list(dict.fromkeys(_rows_in_lake(lake))), alias_file(lake)
     try:
-        in_file, told = _read_file(path)
+        in_file, notes = _read_file(path)
         if missing := [row for row in in_lake if row not in set(in_file)]:
             _append(path, missing)
             n_rows = counted(len(missing), "alias row was", "alias rows were")
-            told.append(
+            notes.append(
                 f"{n_rows} copied from the lake to {display_path(path)}: keep that file with the "
                 "runs"
             )
@@ -177,7 +177,7 @@ def _brought_together(lake: Path) -> list[str]:
     for rows in months.values():
         _seal(lake, rows)
     _note_in_lake(lake)
-    return told
+    return notes
 
 
 def alias_rows(lake: Path) -> list[AliasRow]:

@@ -65,8 +65,8 @@ def transcript_of(
         answer: as the lake has it, for want of a trace.
         runner: that executed the trial.
     """
-    told = [] if trace is None else sorted(trace.trace, key=lambda event: event.sequence)
-    events = [event for event in told if not event.is_copied_context]
+    trace_events = [] if trace is None else sorted(trace.trace, key=lambda event: event.sequence)
+    events = [event for event in trace_events if not event.is_copied_context]
     finals = [event.content for event in events if isinstance(event, FinalOutputEvent)]
     said = [event for event in events if isinstance(event, MessageEvent)]
     has_tools = any(isinstance(event, (ToolCallEvent, ToolResultEvent)) for event in events)
@@ -82,7 +82,7 @@ def transcript_of(
     return Transcript(
         interaction=interaction,
         raw_input=_raw(asked),
-        messages=_messages(events) if events else _told(asked, last),
+        messages=_messages(events) if events else _messages_of_answer(asked, last),
         answer=last,
         reasoning=[one.content for one in said if one.name == REASONING],
         tool_calls=None if trace is None else sum(isinstance(e, ToolCallEvent) for e in events),
@@ -135,7 +135,7 @@ def _raw(asked: Sequence[tuple[str, str]]) -> str | None:
     return "\n\n".join(f"{role}: {content}" for role, content in asked) if asked else None
 
 
-def _told(asked: Sequence[tuple[str, str]], answer: str) -> list[Message]:
+def _messages_of_answer(asked: Sequence[tuple[str, str]], answer: str) -> list[Message]:
     said = [*asked, ("assistant", answer)]
     return [_message(place, role, content) for place, (role, content) in enumerate(said)]
 

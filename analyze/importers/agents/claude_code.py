@@ -181,10 +181,10 @@ def _of_file(path: Path) -> Project:
     if not _is_session(path):
         raise ConfigError([Problem(path, "is no session of Claude Code")])
     folder = path.parent / path.name.removesuffix(SUFFIX)
-    beside = files_below(folder).files if folder.is_dir() else {}
+    folder_files = files_below(folder).files if folder.is_dir() else {}
     files = {path.name: path} | {
         f"{path.name.removesuffix(SUFFIX)}/{name}": one
-        for name, one in beside.items()
+        for name, one in folder_files.items()
         if name.endswith(SUFFIX)
     }
     files |= {

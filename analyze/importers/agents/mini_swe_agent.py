@@ -273,8 +273,10 @@ def _facts(document: Mapping[str, Any], log: AgentLog) -> dict[str, Any]:
     failure: str | None = FAILURES.get(status, "exception")
     if status == SUBMITTED:
         failure = None if patch.strip() else "empty_response"
-    told = next((one.error for one in reversed(list(own_entries(log))) if one.kind == "error"), "")
-    message = string(info.get("exception_str")) or told
+    last_error = next(
+        (one.error for one in reversed(list(own_entries(log))) if one.kind == "error"), ""
+    )
+    message = string(info.get("exception_str")) or last_error
     spent = usd(fields(info.get("model_stats")).get("instance_cost")) or None
     cost = spent or cost_of([one for one in own_entries(log) if is_answer(one)])
     return {

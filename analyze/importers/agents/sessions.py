@@ -96,13 +96,13 @@ def import_projects(tool: Tool, asked: ImportRequest, projects: Sequence[Project
     notes: list[list[Finding]] = []
     silent: list[Finding] = []
     for project in projects:
-        told = [*project.findings]
-        known = list(_survey(tool, project.sessions, told))
+        findings = [*project.findings]
+        known = list(_survey(tool, project.sessions, findings))
         if known:
             seen.append((project, known))
-            notes.append(told)
+            notes.append(findings)
         else:
-            silent += told
+            silent += findings
     if not seen:
         what = f"has no session of {tool.name} in which a model has answered"
         raise ConfigError([Problem(asked.path, what)])
@@ -111,8 +111,8 @@ def import_projects(tool: Tool, asked: ImportRequest, projects: Sequence[Project
         raise ConfigError([Problem(asked.path, what)])
     notes[0] += silent
     return [
-        _written(tool, asked, project, known, tuple(told))
-        for (project, known), told in zip(seen, notes, strict=True)
+        _written(tool, asked, project, known, tuple(findings))
+        for (project, known), findings in zip(seen, notes, strict=True)
     ]
 
 
@@ -159,8 +159,8 @@ def _survey(tool: Tool, sessions: Sequence[Session], notes: list[Finding]) -> It
         times = (one.at_ms for one in own if one.at_ms)
         yield _Seen(session, model, min(times, default=None))
     if silent:
-        which = f"{silent[0]!a:.80} for one" if len(silent) > 1 else f"{silent[0]!a:.80}"
-        message = f"{counted(len(silent), 'session')} without a model's answer left out, {which}"
+        example = f"{silent[0]!a:.80} for one" if len(silent) > 1 else f"{silent[0]!a:.80}"
+        message = f"{counted(len(silent), 'session')} without a model's answer left out, {example}"
         notes.append(warning("no_answer", "", message))
     if untold:
         message = (

@@ -147,17 +147,17 @@ def tokens_of(answers: Sequence[Entry], name: str) -> int | None:
 
 def cost_of(answers: Sequence[Entry]) -> float | None:
     """Return the sum of what answers have cost in USD; None where one of them does not tell it."""
-    told = [one.cost_usd for one in answers]
-    known = [one for one in told if one is not None]
+    costs = [one.cost_usd for one in answers]
+    known = [one for one in costs if one is not None]
     total = sum(known)
-    return total if known and len(known) == len(told) and total <= 1e6 else None
+    return total if known and len(known) == len(costs) and total <= 1e6 else None
 
 
 def _sum(answers: Sequence[Entry], count: Callable[[Entry], int | None]) -> int | None:
-    told = [count(one) for one in answers]
-    known = [one for one in told if one is not None]
+    counts = [count(one) for one in answers]
+    known = [one for one in counts if one is not None]
     total = sum(known)
-    return total if known and len(known) == len(told) and total <= MAX_QUANTITY else None
+    return total if known and len(known) == len(counts) and total <= MAX_QUANTITY else None
 
 
 def _tool_ms(own: Sequence[Entry]) -> int | None:

@@ -84,7 +84,7 @@ def import_inspect(
                 if isinstance(one, ConfigError):
                     raise one
                 if one.run_id in written:
-                    written[one.run_id] = _beside(written[one.run_id], log)
+                    written[one.run_id] = _with_duplicate(written[one.run_id], log)
                 else:
                     written[one.run_id] = one.written(runs_dir)
             except ConfigError as exc:
@@ -161,7 +161,7 @@ def _by_fullness(logs: tuple[Path, ...], problems: list[Problem]) -> list[Path]:
     return sorted(facts, key=lambda path: facts[path])
 
 
-def _beside(written: Written, log: Path) -> Written:
+def _with_duplicate(written: Written, log: Path) -> Written:
     message = f"{log.name} holds the same eval as {written.run_dir.name}, and no more; left out"
     return replace(written, findings=(*written.findings, warning("same_eval", "", message)))
 

@@ -77,13 +77,13 @@ def said_of(sample: Json) -> tuple[str | None, str | None]:
         code = CODE.search(message[:HEAD_CHARS])
         return (code[0] if code else "error"), message or None
     if (invalidation := sample.get("invalidation")) is not None:
-        told = mapping(invalidation)
-        said = (words(told.get(name)) for name in ("reason", "author"))
+        details = mapping(invalidation)
+        said = (words(details.get(name)) for name in ("reason", "author"))
         return "invalidated", ", by ".join(filter(None, said)) or None
     if (limit := limit_of(sample)) is not None:
-        told = mapping(sample.get("limit"))
-        most = told.get("limit")
-        reason = words(told.get("reason"))
+        details = mapping(sample.get("limit"))
+        most = details.get("limit")
+        reason = words(details.get("reason"))
         return f"limit_{limit}", reason or (None if most is None else f"the limit was {most}")
     return None, None
 

@@ -74,8 +74,8 @@ def logs_at(path: Path) -> Found:
     left = tuple(one for one in found if one not in hidden)
     if not hidden:
         return Found(left)
-    which = f"{len(hidden):,} left out, {min(hidden).name} for one"
-    message = f"{which}: shards of a merged log that is here"
+    summary = f"{len(hidden):,} left out, {min(hidden).name} for one"
+    message = f"{summary}: shards of a merged log that is here"
     return Found(left, (warning("shards_merged", "", message),))
 
 

@@ -35,16 +35,16 @@ def leftover_of(header: Json) -> dict[str, JsonValue]:
     about = {name: header[name] for name in OF_LOG if header.get(name) is not None}
     results = mapping(header.get("results"))
     counts = ("total_samples", "completed_samples", "logged_samples", "early_stopping")
-    told = {name: results[name] for name in counts if results.get(name) is not None}
+    sample_counts = {name: results[name] for name in counts if results.get(name) is not None}
     kept_of = {name: kept(value) for name, value in found.items()}
-    return kept_of | {"log": kept(about), "results": kept(told)}
+    return kept_of | {"log": kept(about), "results": kept(sample_counts)}
 
 
 def started_at(header: Json) -> int | None:
     """Return when a log began, in ms since 1970."""
     stats = mapping(header.get("stats"))
-    told = moment_of(words(stats.get("started_at")))
-    return moment_of(mapping(header.get("eval")).get("created")) if told is None else told
+    moment = moment_of(words(stats.get("started_at")))
+    return moment_of(mapping(header.get("eval")).get("created")) if moment is None else moment
 
 
 MEAN, UNREDUCED = "mean", "unreduced"

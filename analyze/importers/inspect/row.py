@@ -198,13 +198,15 @@ def _verdict(numbers: dict[str, float | None], place: Place, failure: str | None
 def _violation(score: Json, verdict: bool | None) -> str | None:
     if verdict is not False:
         return None
-    told = words(score.get("explanation"))
-    return None if told is None else redact(told)[:MAX_VIOLATION_CHARS]
+    explanation = words(score.get("explanation"))
+    return None if explanation is None else redact(explanation)[:MAX_VIOLATION_CHARS]
 
 
 def _n_retries(sample: Json) -> int:
     """Return how many attempts were made before; a summary has their number alone."""
-    told = sample.get("error_retries")
+    retries = sample.get("error_retries")
     return (
-        len(told) if isinstance(told, list) else min(whole(sample.get("retries")) or 0, MAX_EPOCHS)
+        len(retries)
+        if isinstance(retries, list)
+        else min(whole(sample.get("retries")) or 0, MAX_EPOCHS)
     )

@@ -82,14 +82,16 @@ def number_of(value: Any) -> Number:
 def headline_names(header: Json) -> tuple[str, str] | None:
     """Return scorer and score of the first number that the tool shows; None: its head has none."""
     results = mapping(header.get("results"))
-    told = [one for one in rows(results.get("scores")) if isinstance(one, dict)]
+    scores = [one for one in rows(results.get("scores")) if isinstance(one, dict)]
     declared = mapping(mapping(header.get("eval")).get("headline_metric"))
     for key, field in (("reducer", "reducer"), ("scorer", "scorer"), ("score", "name")):
         wanted = declared.get(key)
-        told = [one for one in told if one.get(field) == wanted] if wanted and told else told
-    if told:
-        scorer = words(told[0].get("scorer")) or words(told[0].get("name"))
-        return None if scorer is None else (scorer, words(told[0].get("name")) or scorer)
+        scores = (
+            [one for one in scores if one.get(field) == wanted] if wanted and scores else scores
+        )
+    if scores:
+        scorer = words(scores[0].get("scorer")) or words(scores[0].get("name"))
+        return None if scorer is None else (scorer, words(scores[0].get("name")) or scorer)
     if name := words(mapping(results.get("scorer")).get("name")):
         return name, name
     for one in rows(mapping(header.get("eval")).get("scorers")):

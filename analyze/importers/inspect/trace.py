@@ -201,12 +201,12 @@ class Trace:
         if not message:
             return
         self._seen.setdefault(path, set()).add(_key(message))
-        told = said(resolved(message.get("content"), self._texts))
-        if told.thought:
-            self._add("message", path, role="assistant", content=told.thought, name="reasoning")
+        content = said(resolved(message.get("content"), self._texts))
+        if content.thought:
+            self._add("message", path, role="assistant", content=content.thought, name="reasoning")
         calls = calls_of(message)
-        if told.text or not (calls or told.thought):
-            self._add("message", path, role="assistant", content=told.text)
+        if content.text or not (calls or content.thought):
+            self._add("message", path, role="assistant", content=content.text)
         for call in calls:
             self._call(call, path)
 

@@ -55,8 +55,8 @@ def said(content: Any) -> Said:
         if kind == "text":
             texts.append(words(part.get("text")) or "")
         elif kind == "reasoning":
-            told = words(part.get("reasoning")) if not part.get("redacted") else None
-            thoughts.append(told or words(part.get("summary")) or "")
+            thought = words(part.get("reasoning")) if not part.get("redacted") else None
+            thoughts.append(thought or words(part.get("summary")) or "")
         elif kind in MARKS:
             texts.append(MARKS[kind])
     return Said("\n".join(filter(None, texts)), "\n".join(filter(None, thoughts)))

@@ -24,15 +24,19 @@ def tokens_of(usage: Json) -> Tokens:
     The tool counts cached ones beside the input; logs of some providers had them inside it, which
     the total tells.
     """
-    told, output = whole(usage.get("input_tokens")), whole(usage.get("output_tokens"))
+    input_tokens, output = whole(usage.get("input_tokens")), whole(usage.get("output_tokens"))
     read = whole(usage.get("input_tokens_cache_read"))
     written = whole(usage.get("input_tokens_cache_write"))
-    every = told
-    if told is not None:
-        beside = (read or 0) + (written or 0)
+    every = input_tokens
+    if input_tokens is not None:
+        cached_tokens = (read or 0) + (written or 0)
         total = whole(usage.get("total_tokens"))
-        is_inside = total is not None and total == told + (output or 0) and beside <= told
-        every = told if is_inside else told + beside
+        is_inside = (
+            total is not None
+            and total == input_tokens + (output or 0)
+            and cached_tokens <= input_tokens
+        )
+        every = input_tokens if is_inside else input_tokens + cached_tokens
     return Tokens(every, read, written, output, whole(usage.get("reasoning_tokens")))
 
 

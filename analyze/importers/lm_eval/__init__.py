@@ -211,11 +211,11 @@ class _Source:
         """Yield what is told of rows, then of tasks: the same of several tasks once."""
         for samples in self.samples.values():
             yield from samples.findings
-        told: dict[tuple[str, str], list[str]] = {}
+        tasks_by_warning: dict[tuple[str, str], list[str]] = {}
         for task in self.tasks:
             for said in self._of_task(task):
-                told.setdefault(said, []).append(task)
-        for (code, what), tasks in told.items():
+                tasks_by_warning.setdefault(said, []).append(task)
+        for (code, what), tasks in tasks_by_warning.items():
             names = ", ".join(tasks[:MAX_NAMED])
             more = len(tasks) - MAX_NAMED
             names += f" and {counted(more, 'more task')}" * (more > 0)

@@ -131,8 +131,8 @@ def _known_trials(profile: Profile, manifest: Document, notes: list[Finding]) ->
     for key in sorted(set(evaluated) - set(runs)):
         lost[key.case].append(key)
     for case, keys in lost.items():  # each case once, however many models and repetitions
-        which = "its run file is" if len(keys) == 1 else f"{len(keys):,} run files are"
-        what = f"{case}: is evaluated, and {which} missing ({'/'.join(map(str, keys[0]))}"
+        subject = "its run file is" if len(keys) == 1 else f"{len(keys):,} run files are"
+        what = f"{case}: is evaluated, and {subject} missing ({'/'.join(map(str, keys[0]))}"
         also = f" and {len(keys) - 1:,} more)" if len(keys) > 1 else ")"
         notes.append(error("run_missing", "", what + also))
     return known | set(evaluated)

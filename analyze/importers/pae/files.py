@@ -187,9 +187,9 @@ def profiles_at(path: Path) -> list[Profile]:
 def _profile(folder: Path) -> Profile:
     suite = folder.parent
     name = EVALUATIONS + folder.name.removeprefix(PROFILE)
-    beside = suite.parent.parent / "evaluations" / suite.name / name
-    is_whole = suite.parent.name == "runs" and _is_folder_in(beside, beside.parents[1])
-    return Profile(folder, beside if is_whole else None)
+    evaluations = suite.parent.parent / "evaluations" / suite.name / name
+    is_whole = suite.parent.name == "runs" and _is_folder_in(evaluations, evaluations.parents[1])
+    return Profile(folder, evaluations if is_whole else None)
 
 
 def _is_folder_in(path: Path, above: Path) -> bool:

@@ -105,8 +105,8 @@ def tools_of(run: Document) -> tuple[str, ...]:
     """
     calls = [event.get("tool_name") for event in events_of(run)]
     summary = ("openclaw", "metadata", "observable_summary", "tool_summary", "tools")
-    told = run.at("runner_metadata", *summary)
-    names = [*calls, *(told if isinstance(told, list) else [])]
+    tools = run.at("runner_metadata", *summary)
+    names = [*calls, *(tools if isinstance(tools, list) else [])]
     return tuple(dict.fromkeys(name[:256] for name in names if isinstance(name, str) and name))
 
 

@@ -68,18 +68,18 @@ class Eval:
 
     def rows(self) -> Iterator[Numbered]:
         """Yield the rows that are rows; what is wrong with the others is told once."""
-        told: list[Finding] = []
+        rejections: list[Finding] = []
         for n, raw in enumerate(self.raw_rows(), 1):
             try:
                 row = value_of(raw)
             except ValueError as exc:
-                told.append(_rejected(n, f"is no JSON ({str(exc)[:80]})"))
+                rejections.append(_rejected(n, f"is no JSON ({str(exc)[:80]})"))
                 continue
             if why := _misfit(row):
-                told.append(_rejected(n, why))
+                rejections.append(_rejected(n, why))
             else:
                 yield Numbered(n, row)
-        self.findings = told[:MAX_REJECTED]
+        self.findings = rejections[:MAX_REJECTED]
 
 
 def _rejected(number: int, why: str) -> Finding:

@@ -238,9 +238,9 @@ def _scores(row: Row, verdict: Verdict) -> tuple[Score, ...]:
 def _usage(row: Row) -> dict[str, Any]:
     """Return tokens and cost; zeros alone are what promptfoo writes where nobody counted."""
     response = object_in(row.get("response"))
-    told = object_in(row.get("tokenUsage")) or object_in(response.get("tokenUsage"))
-    parts = object_in(told.get("completionDetails"))
-    asked, said = whole(told.get("prompt")), whole(told.get("completion"))
+    usage = object_in(row.get("tokenUsage")) or object_in(response.get("tokenUsage"))
+    parts = object_in(usage.get("completionDetails"))
+    asked, said = whole(usage.get("prompt")), whole(usage.get("completion"))
     if not asked and not said:
         asked = said = None
     cache = whole(parts.get("cacheReadInputTokens")) or None

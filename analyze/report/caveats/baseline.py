@@ -74,7 +74,7 @@ def _axis(context: ReportContext, comparison: Comparison, axis: AxisReport) -> I
         for group in comparison.groups
         if group.verdict != "not_comparable" and group.candidate_model_id in axis.model_ids
     ]
-    told = some(
+    remainder = some(
         [
             f"{in_cases(group.n_cases or 0, group.n_clusters)} of "
             f"{context.names.of(group.candidate_model_id)}"
@@ -83,10 +83,12 @@ def _axis(context: ReportContext, comparison: Comparison, axis: AxisReport) -> I
     )
     n_fewest = min((group.n_units for group in left), default=MIN_CASES)
     n_lost = sum(axis.axis in case.axes for case in comparison.excluded)
-    follows = "No verdict takes these cases in" + (f"; it rests on {told}" if told else "")
+    follows = "No verdict takes these cases in" + (
+        f"; it rests on {remainder}" if remainder else ""
+    )
     if n_lost < axis.n_differ:
         follows = "There only those runs of the baseline count that are the same"
-        follows += f": verdicts rest on {told}" if told else ""
+        follows += f": verdicts rest on {remainder}" if remainder else ""
     if axis.is_allowed:
         follows = "A change may be its doing and not the model's"
     for line in axis_lines(comparison.model_copy(update={"axes": (axis,)})):
@@ -120,8 +122,8 @@ def _around(context: ReportContext) -> Iterator[str]:
     before = {_at_once(context, run_id) for run_id in context.baseline}
     at_once = _at_once(context, context.run_id)
     if at_once is not None and None not in before and before != {at_once}:
-        told = some(sorted({str(number) for number in before}))
-        yield f"trials in flight at once ({pair(told, str(at_once))})"
+        numbers = some(sorted({str(number) for number in before}))
+        yield f"trials in flight at once ({pair(numbers, str(at_once))})"
 
 
 def _at_once(context: ReportContext, run_id: str) -> int | None:
@@ -146,7 +148,7 @@ def skipped_history(context: ReportContext, shifts: Regressions | None) -> Itera
     for why, names in models.items():
         reasons[tuple(names)].append(why)
     if reasons:
-        told = [
+        parts = [
             f"{some(context.names_of(names))} ({some(whys, '; ')})"
             for names, whys in reasons.items()
         ]
@@ -154,7 +156,7 @@ def skipped_history(context: ReportContext, shifts: Regressions | None) -> Itera
             code="skipped_history",
             is_serious=False,
             model_ids=_unique(reasons),
-            sentence=f"Not all of the history was judged: {some(told)}. A level that shifted "
+            sentence=f"Not all of the history was judged: {some(parts)}. A level that shifted "
             "there is not found.",
             command=context.command("regressions", "--suite", context.run.row.suite_id),
         )

@@ -42,7 +42,7 @@ def unpinned_routing(facts: RunDoubtFacts) -> Iterator[Doubt]:
     free = [one for one in facts.models if "unpinned" in one.who.routing]
     if free:
         upstreams = {one.model_id: _upstreams(facts, one) for one in free}
-        told = [
+        parts = [
             f"{one.name} by {some(upstreams[one.model_id]) or 'an upstream without a name'}"
             for one in free
         ]
@@ -50,7 +50,7 @@ def unpinned_routing(facts: RunDoubtFacts) -> Iterator[Doubt]:
             code="unpinned_routing",
             is_serious=any(len(names) != 1 for names in upstreams.values()),
             model_ids=ids_of(free),
-            sentence=f"A router chose who answers (routing unpinned): {some(told, '; ')}. "
+            sentence=f"A router chose who answers (routing unpinned): {some(parts, '; ')}. "
             "Upstreams differ in weights and limits, so another choice looks like another model.",
             command=query_of(facts.context, WHO, rest="group by all order by all"),
         )
@@ -72,14 +72,14 @@ def served_model(facts: RunDoubtFacts) -> Iterator[Doubt]:
         if len(one.who.served_models) > 1:
             models[f"answered as {some(one.who.served_models)}"].append(one)
     if models:
-        told = [f"{names_of(these)} {said}" for said, these in models.items()]
+        parts = [f"{names_of(these)} {said}" for said, these in models.items()]
         yield Doubt(
             code="served_model",
             is_serious=True,
             model_ids=tuple(
                 one.model_id for one in facts.models if any(one in of for of in models.values())
             ),
-            sentence=f"The server names another model, or several: {some(told, '; ')}. It may "
+            sentence=f"The server names another model, or several: {some(parts, '; ')}. It may "
             "ignore which one is asked for, and what was measured is another one then.",
             command=query_of(facts.context, WHO, rest="group by all order by all"),
         )
@@ -92,7 +92,7 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
     ]
     if late:
         margin = facts.context.limits.thresholds.ratio_margin
-        told = some(
+        listing = some(
             [
                 f"{one.name} {share(one.n_late, one.n_timed)}, "
                 f"at worst {whole(one.worst_late_ms)} ms"
@@ -105,8 +105,8 @@ def late_client(facts: RunDoubtFacts) -> Iterator[Doubt]:
             is_serious=any(one.n_late >= MIN_MEDIAN_SHARE * one.n_timed for one in late),
             model_ids=ids_of(late),
             sentence="The collector itself was late by more than "
-            f"{percent(margin)} % of an answer's time: {told}. These times may be its own and not "
-            "the server's; passed rates are not touched.",
+            f"{percent(margin)} % of an answer's time: {listing}. These times may be its own and "
+            "not the server's; passed rates are not touched.",
             command=query_of(
                 facts.context,
                 "select model_id, case_id, repetition, e2e_ms, ttft_ms, clock_late_ms from results",
@@ -126,13 +126,13 @@ def timeouts(facts: RunDoubtFacts) -> Iterator[Doubt]:
         lambda side: (side.n_timeout, side.n_scorable),
     )
     if late:
-        told = some([f"{one.name} {shares}" for one, shares in late], "; ")
+        listing = some([f"{one.name} {shares}" for one, shares in late], "; ")
         yield Doubt(
             code="timeouts",
             is_serious=True,
             model_ids=ids_of([one for one, _ in late]),
             sentence=f"More than {percent(limit)} % of the trials that can get a verdict timed "
-            f"out: {told}. A slow server reads like a worse model.",
+            f"out: {listing}. A slow server reads like a worse model.",
             command=query_of(
                 facts.context,
                 "select model_id, case_id, repetition, e2e_ms, error_message from failures",
@@ -151,12 +151,12 @@ def truncated(facts: RunDoubtFacts) -> Iterator[Doubt]:
         lambda side: (side.n_truncated, side.n_total),
     )
     if cut:
-        told = some([f"{one.name} {shares}{_limit_of(facts, one)}" for one, shares in cut], "; ")
+        listing = some([f"{one.name} {shares}{_limit_of(facts, one)}" for one, shares in cut], "; ")
         yield Doubt(
             code="truncated",
             is_serious=True,
             model_ids=ids_of([one for one, _ in cut]),
-            sentence=f"More than {percent(limit)} % of the answers were cut off: {told}. They "
+            sentence=f"More than {percent(limit)} % of the answers were cut off: {listing}. They "
             "count as failed, so a limit reads like a worse model.",
             command=query_of(
                 facts.context,
@@ -187,11 +187,11 @@ def _above(
     found = []
     for one in facts.models:
         own = of_model(one)
-        told = [share(*own)] if _is_above(own, limit) else []
+        shares = [share(*own)] if _is_above(own, limit) else []
         if (side := base.get(one.model_id)) is not None and _is_above(of_base(side), limit):
-            told.append(f"in the baseline {share(*of_base(side))}")
-        if told:
-            found.append((one, ", ".join(told)))
+            shares.append(f"in the baseline {share(*of_base(side))}")
+        if shares:
+            found.append((one, ", ".join(shares)))
     return found
 
 

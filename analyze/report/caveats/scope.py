@@ -39,13 +39,13 @@ def shard(facts: RunDoubtFacts) -> Iterator[Doubt]:
         [group, context.run_id],
     )
     others = [run_id for (run_id,) in rows]
-    which = facts.config.narrowed.shard if facts.config else None
+    part = facts.config.narrowed.shard if facts.config else None
     here = f"other parts here: {some(others)}" if others else "no other part of it is here"
     yield Doubt(
         code="shard",
         is_serious=False,
         model_ids=(),
-        sentence=f"This is {f'part {which}' if which else 'a part'} of one plan; {here}. Its "
+        sentence=f"This is {f'part {part}' if part else 'a part'} of one plan; {here}. Its "
         "numbers are of its own part, while a comparison takes all parts together.",
         command=context.command("runs", "--suite", context.run.row.suite_id),
     )
@@ -110,7 +110,7 @@ def reused(facts: RunDoubtFacts) -> Iterator[Doubt]:
     for one in old:
         runs.update(one.reused_from)
     n_shared = sum(n for run_id, n in runs.items() if run_id in facts.context.baseline)
-    told = some([f"{whole(n)} of {run_id}" for run_id, n in runs.most_common()])
+    listing = some([f"{whole(n)} of {run_id}" for run_id, n in runs.most_common()])
     shared = (
         f" {counted(n_shared, 'of them is', 'of them are')} the baseline's own, which cannot "
         "differ from it."
@@ -122,7 +122,7 @@ def reused(facts: RunDoubtFacts) -> Iterator[Doubt]:
         is_serious=bool(n_shared),
         model_ids=ids_of(old),
         sentence=f"{share(runs.total(), facts.context.run.summary.n_total, 'results')} are answers "
-        f"of older runs: {told}. Their verdicts count, their times and costs do not.{shared}",
+        f"of older runs: {listing}. Their verdicts count, their times and costs do not.{shared}",
         command=query_of(
             facts.context,
             "select model_id, reused_from_run_id, count(*) as n_trials from results",
@@ -141,13 +141,13 @@ def other_profile(facts: RunDoubtFacts) -> Iterator[Doubt]:
     own, deciding = described
     if asked is None or asked == own:
         return
-    whose = "there is none of its own" if own is None else f"its own is {own}"
+    remark = "there is none of its own" if own is None else f"its own is {own}"
     yield Doubt(
         code="other_profile",
         is_serious=False,
         model_ids=(),
         sentence=f"Verdicts are those with the judges of evaluation profile {asked}, which was "
-        f"asked for; {whose}."
+        f"asked for; {remark}."
         if deciding is not None
         else f"Evaluation profile {asked} was asked for and judged this run without a threshold: "
         "its judges have no say in verdicts.",
@@ -161,7 +161,7 @@ def unknown_cost(facts: RunDoubtFacts) -> Iterator[Doubt]:
         return
     unsure = [one for one in facts.models if one.group.n_cost_known < one.n_measured]
     if unsure:
-        told = some(
+        listing = some(
             [f"{one.name} {share(one.group.n_cost_known, one.n_measured)}" for one in unsure]
         )
         n_unknown = sum(one.n_measured - one.group.n_cost_known for one in unsure)
@@ -170,7 +170,7 @@ def unknown_cost(facts: RunDoubtFacts) -> Iterator[Doubt]:
             is_serious=False,
             model_ids=ids_of(unsure),
             sentence=f"The cost of {counted(n_unknown, 'trial')} is not known; it is known of "
-            f"{told}. Sums are the least that was paid.",
+            f"{listing}. Sums are the least that was paid.",
             command=query_of(
                 facts.context,
                 "select model_id, coalesce(failure_type, 'success') as came_to, count(*) as "
@@ -185,15 +185,15 @@ def few_cases(facts: RunDoubtFacts) -> Iterator[Doubt]:
     """Yield models with verdicts on fewer cases than a gate judges (D-I1)."""
     few = [one for one in facts.models if 0 < one.verdicts.n_units < MIN_CASES]
     if few:
-        told = some([f"{one.name} {whole(one.verdicts.n_units)}" for one in few])
+        listing = some([f"{one.name} {whole(one.verdicts.n_units)}" for one in few])
         is_clustered = any(one.verdicts.n_clusters is not None for one in few)
         units = "clusters of cases" if is_clustered else "cases"
         yield Doubt(
             code="few_cases",
             is_serious=True,
             model_ids=ids_of(few),
-            sentence=f"Fewer than {MIN_CASES} {units} have a verdict: {told}. So few can show no "
-            "change, and a single one turns the rate.",
+            sentence=f"Fewer than {MIN_CASES} {units} have a verdict: {listing}. So few can show "
+            "no change, and a single one turns the rate.",
             command=facts.context.command("power", "--run", facts.context.run_id),
         )
 
@@ -220,12 +220,12 @@ def identical_repetitions(facts: RunDoubtFacts) -> Iterator[Doubt]:
     if same:
         counts = {one.group.repetitions for one in same}
         number = whole(max(counts)) if len(counts) == 1 else "several"
-        told = _of(facts, same, f"{number} repetitions of a case gave the same answer")
+        fact = _of(facts, same, f"{number} repetitions of a case gave the same answer")
         yield Doubt(
             code="identical_repetitions",
             is_serious=False,
             model_ids=ids_of(same),
-            sentence=f"{told} byte for byte, in at least 95 % of the cases: they count as one for "
+            sentence=f"{fact} byte for byte, in at least 95 % of the cases: they count as one for "
             "pass@k, and asking more often shows nothing new; only more cases do.",
             command=query_of(
                 facts.context,
@@ -236,11 +236,11 @@ def identical_repetitions(facts: RunDoubtFacts) -> Iterator[Doubt]:
         )
 
 
-def _of(facts: RunDoubtFacts, models: Sequence[ModelFacts], told: str) -> str:
+def _of(facts: RunDoubtFacts, models: Sequence[ModelFacts], fact: str) -> str:
     """Return what a sentence about models begins with: their names, unless it is about all."""
     if len(models) < len(facts.models):
-        return f"{names_of(models)}: {told}"
-    return told[0].upper() + told[1:]
+        return f"{names_of(models)}: {fact}"
+    return fact[0].upper() + fact[1:]
 
 
 def no_verdict(facts: RunDoubtFacts) -> Iterator[Doubt]:
@@ -249,12 +249,12 @@ def no_verdict(facts: RunDoubtFacts) -> Iterator[Doubt]:
     silent = [one for one in facts.models if one.group.n_scorable and not one.verdicts.n_trials]
     command = facts.context.command("show", facts.context.run_id)
     if silent:
-        told = some([f"{one.name} ({counted(one.group.n_scorable, 'trial')})" for one in silent])
+        listing = some([f"{one.name} ({counted(one.group.n_scorable, 'trial')})" for one in silent])
         yield Doubt(
             code="no_verdict",
             is_serious=True,
             model_ids=ids_of(silent),
-            sentence=f"No verdict at all, and so no passed rate: {told}.",
+            sentence=f"No verdict at all, and so no passed rate: {listing}.",
             command=command,
         )
     if unjudged:
@@ -277,7 +277,7 @@ def missing_trials(facts: RunDoubtFacts) -> Iterator[Doubt]:
         return
     least = facts.context.limits.thresholds.min_coverage
     n_missing, came = sum(one.n_missing for one in short), facts.context.run.summary
-    told = some([f"{one.name} {share(one.n_missing, one.group.n_planned)}" for one in short])
+    listing = some([f"{one.name} {share(one.n_missing, one.group.n_planned)}" for one in short])
     why = f" The run was stopped: {facts.stopped}." if facts.stopped else ""
     yield Doubt(
         code="missing_trials",
@@ -287,7 +287,7 @@ def missing_trials(facts: RunDoubtFacts) -> Iterator[Doubt]:
         model_ids=ids_of(short),
         sentence=f"{whole(n_missing)} of {counted(came.n_planned, 'planned trial')} "
         f"{'has' if n_missing == 1 else 'have'} no result: "
-        f"{told}; what is missing need not be like what is there.{why}",
+        f"{listing}; what is missing need not be like what is there.{why}",
         command=resume_of(facts.context) or facts.context.command("show", facts.context.run_id),
     )
 

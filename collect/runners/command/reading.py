@@ -90,19 +90,21 @@ def usage_in(declared: DeclaredUsage, outs: Sequence[str]) -> tuple[Usage, float
         declared: where they stand and what they mean.
         outs: what was printed, or stood in the file, after each turn.
     """
-    told = [one for out in outs if (one := _counts(declared, out)) is not None]
-    if not told:
+    readings = [one for out in outs if (one := _counts(declared, out)) is not None]
+    if not readings:
         return None
     if declared.counts == "cumulative":
-        told = told[-1:]
-    names = dict.fromkeys(name for one in told for name in one)
-    sums = {name: sum(one.get(name, 0) for one in told) for name in names}
+        readings = readings[-1:]
+    names = dict.fromkeys(name for one in readings for name in one)
+    sums = {name: sum(one.get(name, 0) for one in readings) for name in names}
     cost = sums.pop("cost_usd", None)
     counts = {name: int(number) for name, number in sums.items()}
     if declared.cached == "beside" and "input_tokens" in counts:
-        beside = (counts.get(name, 0) for name in ("cached_input_tokens", "cache_write_tokens"))
-        counts["input_tokens"] += sum(beside)
-    return Usage(**counts, raw=[dict(one) for one in told], source="agent"), cost
+        cached_counts = (
+            counts.get(name, 0) for name in ("cached_input_tokens", "cache_write_tokens")
+        )
+        counts["input_tokens"] += sum(cached_counts)
+    return Usage(**counts, raw=[dict(one) for one in readings], source="agent"), cost
 
 
 def _counts(declared: DeclaredUsage, out: str) -> dict[str, float] | None:

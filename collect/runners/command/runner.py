@@ -136,14 +136,14 @@ class CommandRunner(AgentRunner):
         """Keep what the agent tells of its tokens, for where none came by the door."""
         declared = command.usage
         assert declared is not None
-        told = printed.out
+        text = printed.out
         if declared.source == "file":
             try:
                 raw = read_inside(attempt.folders, declared.path or "", MAX_USAGE_BYTES)
-                told = raw.decode("utf-8", "replace")
+                text = raw.decode("utf-8", "replace")
             except Unreadable:
-                told = ""
-        attempt.usage_texts.append(told)
+                text = ""
+        attempt.usage_texts.append(text)
         if (found := usage_in(declared, attempt.usage_texts)) is not None:
             attempt.usage, attempt.cost_usd = found
 

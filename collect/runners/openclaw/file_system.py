@@ -71,8 +71,8 @@ def pack(tar: tarfile.TarFile, program: Path, packages: Path) -> None:
         tar.addfile(info)
     libraries = _libraries(program)
     homes = {path.parent for path in libraries if path.name.startswith("libc.")}
-    beside = [home / name for home in homes for name in NAME_LIBRARIES]
-    libraries += [path for path in beside if path.exists() and path not in libraries]
+    name_libraries = [home / name for home in homes for name in NAME_LIBRARIES]
+    libraries += [path for path in name_libraries if path.exists() and path not in libraries]
     for path, name in (
         (BUSYBOX, "bin/busybox"),
         (program, "usr/local/bin/node"),

@@ -233,10 +233,10 @@ def _imported(client: str, parts: node.Parts) -> str:
             raise
         code = started.wait()
         errors.seek(0)
-        told = errors.read().decode(errors="replace")
+        error_text = errors.read().decode(errors="replace")
     if code != 0 or not said:
-        why = last_line(told) or f"it ended with {code}"
-        message = f"{client} cannot import the image: {why}; {advice(client, told)}"
+        why = last_line(error_text) or f"it ended with {code}"
+        message = f"{client} cannot import the image: {why}; {advice(client, error_text)}"
         raise ImageError(message)
     return said[-1].removeprefix("sha256:")
 

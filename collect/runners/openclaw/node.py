@@ -201,8 +201,8 @@ def published(version: str, folder: Path, say: Say) -> Release:
     words = ("view", f"openclaw@{version}", "version", "engines", "--json")
     said = _npm(tools, words, folder, QUERY_SECONDS, f"npm knows no openclaw {version}")
     try:
-        told = json.loads(said)
-        return Release(told["version"], (told.get("engines") or {}).get("node", ""))
+        manifest = json.loads(said)
+        return Release(manifest["version"], (manifest.get("engines") or {}).get("node", ""))
     except (ValueError, TypeError, KeyError, AttributeError) as exc:
         message = f"npm knows no openclaw {version}: name one exactly, such as 2026.5.28"
         raise ImageError(message) from exc
@@ -215,8 +215,8 @@ def installed(packages: Path) -> Release:
         ImageError: it holds none.
     """
     try:
-        told = json.loads((packages / "openclaw" / "package.json").read_bytes())
-        release = Release(told["version"], (told.get("engines") or {}).get("node", ""))
+        manifest = json.loads((packages / "openclaw" / "package.json").read_bytes())
+        release = Release(manifest["version"], (manifest.get("engines") or {}).get("node", ""))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as exc:
         message = f"{packages} holds no openclaw: npm install --prefix DIR openclaw@VERSION"
         raise ImageError(message) from exc

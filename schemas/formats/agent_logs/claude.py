@@ -211,11 +211,11 @@ class _Reading:
     def whole(self) -> dict[str, list[Entry]]:
         """Return the entries of each trajectory."""
         for answers, output in self._results:
-            told = [one for one in answers if not one.is_counted]
+            uncounted = [one for one in answers if not one.is_counted]
             known = sum(one.counts.get("output_tokens", 0) for one in answers if one.is_counted)
-            if told and output > known:
-                told[-1].counts["output_tokens"] = output - known
-                told[-1].is_counted = True
+            if uncounted and output > known:
+                uncounted[-1].counts["output_tokens"] = output - known
+                uncounted[-1].is_counted = True
         return {
             path: [one if isinstance(one, Entry) else one.entry() for one in items]
             for path, items in self._paths.items()
@@ -259,8 +259,8 @@ class _Reading:
 
     def _user(self, path: str, line: Line, marks: dict[str, Any]) -> None:
         content = fields(line.get("message")).get("content")
-        told = fields(line.get("toolUseResult") or line.get("tool_use_result"))
-        took = told.get("durationMs", told.get("totalDurationMs"))
+        details = fields(line.get("toolUseResult") or line.get("tool_use_result"))
+        took = details.get("durationMs", details.get("totalDurationMs"))
         for block in members(content):
             if block.get("type") == "tool_result":
                 text, is_error = text_of(block.get("content")), block.get("is_error") is True
@@ -293,8 +293,8 @@ class _Reading:
             case "task_started":
                 self._agents[string(line.get("tool_use_id"))] = string(line.get("task_id"))
             case "compact_boundary":
-                told = fields(line.get("compactMetadata") or line.get("compact_metadata"))
-                before = count(told.get("preTokens", told.get("pre_tokens"))) or None
+                metadata = fields(line.get("compactMetadata") or line.get("compact_metadata"))
+                before = count(metadata.get("preTokens", metadata.get("pre_tokens"))) or None
                 self._add(path, Entry(kind="compaction", tokens_before=before, **marks))
             case "api_retry":
                 status, why = line.get("error_status"), string(line.get("error"))

@@ -156,8 +156,8 @@ class _Printed:
             (self._thoughts if kind == "reasoning" else self._texts).append(text)
         elif kind == "error":
             self._close()
-            told = string(item.get("message"))
-            self.entries.append(Entry(kind="system", source=source, text=told))
+            message = string(item.get("message"))
+            self.entries.append(Entry(kind="system", source=source, text=message))
 
     def _error(self, source: str, what: str) -> None:
         """Note what went wrong, which is told twice where it ends the turn."""
@@ -186,12 +186,12 @@ class _Printed:
 
 def _result(name: str, source: str, item: Line) -> Entry:
     code = exit_code(item.get("exit_code"))
-    told: Any = next((item[one] for one in RESULTS if item.get(one)), "")
-    text = text_of(told) or text_of(fields(told).get("content")) or text_of([told])
+    content: Any = next((item[one] for one in RESULTS if item.get(one)), "")
+    text = text_of(content) or text_of(fields(content).get("content")) or text_of([content])
     return Entry(
         kind="tool_result",
         source=source,
-        text=text or string(fields(told).get("message")),
+        text=text or string(fields(content).get("message")),
         call_id=f"{name}:{string(item.get('id'))}",
         is_error=item.get("status") in ("failed", "declined") or code not in (None, 0),
         exit_code=code,

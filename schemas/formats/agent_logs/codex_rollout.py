@@ -149,8 +149,8 @@ class Rollout:
         if kind == "message" and item.get("role") != "assistant":
             self._close()
             if text := text_of(item.get("content")):
-                told = "user" if _is_of_user(item) else "system"
-                self._items.append(Entry(kind=told, text=text, **marks))  # type: ignore[arg-type]
+                entry_kind = "user" if _is_of_user(item) else "system"
+                self._items.append(Entry(kind=entry_kind, text=text, **marks))  # type: ignore[arg-type]
         elif kind in ("message", "reasoning"):
             answer = self._answer(marks)
             answer.said.append(text_of(item.get("content")) if kind == "message" else "")
@@ -201,8 +201,8 @@ class Rollout:
             case "task_complete" | "turn_aborted" | "error" as kind:
                 self._close()
                 self._unpaid = None
-                told = fields(event.get("error")) or (event if kind == "error" else {})
-                what = string(told.get("message"))
+                failure = fields(event.get("error")) or (event if kind == "error" else {})
+                what = string(failure.get("message"))
                 if kind == "turn_aborted":
                     what = f"the turn was ended: {string(event.get('reason'))}"
                 if what:
@@ -231,12 +231,12 @@ def _is_of_user(item: Line) -> bool:
     if item.get("role") != "user":
         return False
     about = fields(item.get("internal_chat_message_metadata_passthrough"))
-    told = [
+    provenances = [
         fields(one.get("provenance")).get("type")
         for one in members(about.get("content_item_metadata"))
     ]
-    if told:
-        return "user" in told
+    if provenances:
+        return "user" in provenances
     return not text_of(item.get("content")).lstrip().startswith("<environment_context>")
 
 

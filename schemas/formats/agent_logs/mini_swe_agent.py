@@ -89,14 +89,14 @@ def _entries(message: Line, source: str, asked: tuple[LoggedCall, ...]) -> Itera
         yield _answer(_of_items(message), message, extra, marks)
         return
     if message.get("type") == "function_call_output":
-        told = {**message, "tool_call_id": message.get("call_id")}
-        yield _result(told, extra, text_of(message.get("output")), marks)
+        call = {**message, "tool_call_id": message.get("call_id")}
+        yield _result(call, extra, text_of(message.get("output")), marks)
         return
     if message.get("role") == "user" and len(asked) == 1 and not extra.get("interrupt_type"):
         code = RETURNED.match(text)
         known = {"returncode": int(code[1])} if code else {}
-        if "returncode" in (told := known | dict(extra)):
-            yield _result({"tool_call_id": asked[0].call_id}, told, text, marks)
+        if "returncode" in (details := known | dict(extra)):
+            yield _result({"tool_call_id": asked[0].call_id}, details, text, marks)
             return
     match message.get("role"):
         case "assistant":
@@ -140,8 +140,8 @@ def _answer(message: Line, response: Line, extra: Line, marks: Mapping[str, Any]
 def _commands(text: str, extra: Line, source: str) -> Iterator[LoggedCall]:
     """Yield what the agent ran of an answer without calls: as it says, else as version 1 does."""
     found: list[object] = [one.get("command") for one in members(extra.get("actions"))]
-    if "actions" not in extra and len(told := COMMAND.findall(text)) == 1:
-        found = [told[0].strip()]
+    if "actions" not in extra and len(commands := COMMAND.findall(text)) == 1:
+        found = [commands[0].strip()]
     for number, command in enumerate(found):
         yield LoggedCall(f"{source}.{number}", "bash", {"command": string(command)})
 

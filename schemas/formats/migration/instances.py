@@ -57,7 +57,7 @@ class InstanceReader:
         """
         self._found = Instances([], {}, Counter(), [])
         self._account = Account(base, ledger, self._found.findings)
-        self._beside = Account("/functional_validation", ledger, self._found.findings)
+        self._functional_account = Account("/functional_validation", ledger, self._found.findings)
         self._functional, self._lenient = functional, lenient
 
     def read(self, entries: Iterable[object]) -> Instances:
@@ -149,13 +149,13 @@ class InstanceReader:
         if not SCORE.fits(score):
             not_allowed(place, "score", score, SCORE, self._account)
             return
-        beside = self._functional.get(new["instance_id"], {})
+        functional = self._functional.get(new["instance_id"], {})
         used: dict[str, str] = {}
         if fits(ValidationBreakdown, left.get("validation")):
             validation = left.pop("validation")
             self._account.mapped("validation", "validation")
         else:
-            validation, used = breakdown_of(beside)
+            validation, used = breakdown_of(functional)
         if score is None:
             left.pop("score", None)
         elif used or validation.get("total_score") in {None, score}:
@@ -165,17 +165,19 @@ class InstanceReader:
         if not validation:
             self._account.defaulted("score", "validation/total_score", "absent: null")
         new["validation"] = validation
-        beside_at = "functional_validation"
-        while beside_at in left:  # the entry has one of its own
-            beside_at += "_of_run"
-        self._keep_beside(beside_at, beside, used, kept)
+        functional_key = "functional_validation"
+        while functional_key in left:  # the entry has one of its own
+            functional_key += "_of_run"
+        self._keep_functional(functional_key, functional, used, kept)
 
-    def _keep_beside(self, place: str, beside: Entry, used: Mapping[str, str], kept: Entry) -> None:
+    def _keep_functional(
+        self, place: str, functional: Entry, used: Mapping[str, str], kept: Entry
+    ) -> None:
         """Enter what became of a result of functional validation, and keep its rest."""
         for key, target in used.items():
-            self._beside.mapped(key, f"validation/{target}")
-        rest = {key: value for key, value in beside.items() if key not in used}
+            self._functional_account.mapped(key, f"validation/{target}")
+        rest = {key: value for key, value in functional.items() if key not in used}
         for key in rest:
-            self._beside.carried(key, place, key)
+            self._functional_account.carried(key, place, key)
         if rest:
             kept[place] = rest

@@ -128,7 +128,7 @@ class RunGroup:
         folder = self._runs_dir / name
         self._looks[name] = folder_state(folder)
         if _is_second_name(folder):
-            self._note(name, _log_stat(folder), [], told=[])
+            self._note(name, _log_stat(folder), [], news=[])
             return
         _require_files(folder)
         self._imported[name] = is_imported(folder)
@@ -159,13 +159,13 @@ class RunGroup:
                 raise
             cannot = "is missing, so this is no complete run"
             why = f"{exc.filename}: {cannot if is_gone else f'cannot be read ({exc.strerror})'}"
-        self._note(name, _log_stat(folder), [why], told=[why], refused_as=self._looks[name])
+        self._note(name, _log_stat(folder), [why], news=[why], refused_as=self._looks[name])
         return None
 
     def _look_at(self, name: str) -> WholeRun | None:
         folder, imported = self._runs_dir / name, self._imported[name]
         if not imported and not _is_ours(folder):
-            self._note(name, _log_stat(folder), [], told=[])  # another tool's results.jsonl
+            self._note(name, _log_stat(folder), [], news=[])  # another tool's results.jsonl
             return None
         held = [
             (table, file, part)
@@ -181,7 +181,7 @@ class RunGroup:
         known = self._manifest.runs.get(name)
         is_behind = self._lacks_steps(name)
         if known and known.is_behind and known[1:3] == seen and known.is_complete and not is_behind:
-            self._note(name, seen, [*known.problems], told=[])
+            self._note(name, seen, [*known.problems], news=[])
             return None
         has_looks = _is_held(folder, EVALUATION_TABLES, held)
         if (is_behind or (known and known.is_robbed)) and _is_held(folder, RESULT_TABLES, held):
@@ -224,7 +224,7 @@ class RunGroup:
         is_same = (covered.end, covered.tail) == (coverage.end, coverage.tail)
         is_there = all(self._manifest.parts_of(table, name) for table in whole.tables)
         if is_shorter or (is_same and is_there and not self._lacks_steps(name)):
-            self._note(name, seen, [*whole.problems, *_torn_tail(log, covered.end, seen)], told=[])
+            self._note(name, seen, [*whole.problems, *_torn_tail(log, covered.end, seen)], news=[])
             return None
         keep_labels(self._lake, whole)
         self._replaced[name] = [
@@ -268,9 +268,9 @@ class RunGroup:
         lost = tail if seen.size < mirror.n_bytes else []  # a torn line may be written on
         for looks in mirror.logs[1:]:
             tail = [*tail, *_torn_tail(looks.path, looks.n_bytes, seen_looks)]
-        told = [*mirror.problems, *lost]
-        told += [one for one in mirror.lost if known is None or one not in known.problems]
-        self._note(name, seen, [*problems, *mirror.problems, *tail, *mirror.lost], told=told)
+        news = [*mirror.problems, *lost]
+        news += [one for one in mirror.lost if known is None or one not in known.problems]
+        self._note(name, seen, [*problems, *mirror.problems, *tail, *mirror.lost], news=news)
 
     def _seal(self, runs: list[WholeRun]) -> None:
         if not runs:
@@ -290,10 +290,10 @@ class RunGroup:
             problems = list(run.problems)
             for whole in run.logs.values():
                 problems += _torn_tail(whole.path, whole.coverage.end, whole.stat)
-            self._note(run.run_id, run.results.stat, problems, told=problems)
+            self._note(run.run_id, run.results.stat, problems, news=problems)
 
     def _note(
-        self, name: str, seen: LogStat, problems: list[str], told: list[str], refused_as: str = ""
+        self, name: str, seen: LogStat, problems: list[str], news: list[str], refused_as: str = ""
     ) -> None:
         self._brought.mirrored[name] = MirroredRun(
             name,
@@ -303,7 +303,7 @@ class RunGroup:
             steps_version=STEPS_VERSION,
             has_no_texts=not self._takes_texts(name),
         )
-        self._brought.problems += told
+        self._brought.problems += news
 
 
 def take_out(known: Manifest, run_ids: Collection[str], *, texts_alone: bool = False) -> int:
@@ -328,8 +328,8 @@ def take_out(known: Manifest, run_ids: Collection[str], *, texts_alone: bool = F
 def _is_second_name(folder: Path) -> bool:
     """Return whether a folder is a link to another run beside it, which counts once."""
     target = Path(os.path.realpath(folder))  # a loop is no error here, other than to `resolve`
-    is_beside = target.parent == folder.parent.resolve()
-    return folder.is_symlink() and is_beside and not target.name.startswith(".")
+    is_sibling = target.parent == folder.parent.resolve()
+    return folder.is_symlink() and is_sibling and not target.name.startswith(".")
 
 
 def _is_shared(folder: Path, seen: LogStat) -> bool:
