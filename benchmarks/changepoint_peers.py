@@ -52,7 +52,7 @@ def pelt(values: Sequence[float]) -> list[int]:
 DETECTORS: dict[str, Detector] = {"otava": otava(1e-4), "pelt": pelt}
 
 
-def told(values: Sequence[float], detector: Detector) -> list[tuple[int, int]]:
+def alerts_of(values: Sequence[float], detector: Detector) -> list[tuple[int, int]]:
     """Return (first run, told in run) of every alert that a look each night would bring."""
     alerts: list[tuple[int, int]] = []
     for length in range(FIRST_LOOK, len(values) + 1):
@@ -70,7 +70,8 @@ def main() -> None:
     for name, detector in DETECTORS.items():
         began = time.perf_counter()
         alerts[name] = {
-            kind: [told(values, detector) for values in series] for kind, series in asked.items()
+            kind: [alerts_of(values, detector) for values in series]
+            for kind, series in asked.items()
         }
         seconds[name] = time.perf_counter() - began
     json.dump({"alerts": alerts, "seconds": seconds}, sys.stdout)

@@ -152,17 +152,17 @@ def _row(row: Asked, peers: dict[str, dict[str, list[Alerts]]]) -> Sequence[obje
     return (
         row.noise,
         row.change,
-        *(_told(one, row.shift_at) for one in [*row.ours.values(), *of_peers]),
+        *(_alert_figures(one, row.shift_at) for one in [*row.ours.values(), *of_peers]),
     )
 
 
-def _told(series: list[Alerts], shift_at: int | None) -> str:
+def _alert_figures(series: list[Alerts], shift_at: int | None) -> str:
     """Return false alerts per 100, shares told within 4 and 7 runs, median runs until told."""
     if shift_at is None:
         return f"{100 * sum(map(len, series)) / len(series):.1f}"
     false, delays = 0, []
     for alerts in series:
-        late = [told for _, told in alerts if told >= shift_at]
+        late = [run for _, run in alerts if run >= shift_at]
         false += len(alerts) - len(late)
         delays += [late[0] - shift_at + 1] if late else []
     shares = [percent(sum(delay <= runs for delay in delays) / len(series)) for runs in (4, 7)]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from made_nights import OUTAGES, Suite, two_months, write_suite
-from verdicts_on_nights import LIMITS, Score, Told, gate, night_of, outcomes, score, warned
+from verdicts_on_nights import LIMITS, Detection, Score, gate, night_of, outcomes, score, warned
 
 from analyze.query.session import Session, open_session
 from analyze.regressions.alerts import find_regressions
@@ -55,11 +55,11 @@ def print_drops(scored: Score) -> None:
     print("| drop, points | night | first run told | told after nights | size told, points |")
     print("| ---: | ---: | ---: | ---: | ---: |")
     for one in scored.of("worse"):
-        print(f"| {100 * one.size:.0f} | {one.night} | {_told(one)} |")
+        print(f"| {100 * one.size:.0f} | {one.night} | {_drop_cells(one)} |")
     print()
 
 
-def _told(one: Told) -> str:
+def _drop_cells(one: Detection) -> str:
     if not isinstance(one.alert, Shift):
         return "missed | | "
     seen = night_of(one.alert.seen_in) - one.night + 1
@@ -81,8 +81,8 @@ def print_explained(scored: Score) -> None:
     print("| --- | ---: | ---: | ---: |")
     for kind in ("judge", "served", "slower"):
         of_kind = scored.of(kind)
-        told = [one for one in of_kind if one.alert is not None]
-        print(f"| {kind} | {len(of_kind)} | {len(told)} | {sum(one.is_named for one in told)} |")
+        hits = [one for one in of_kind if one.alert is not None]
+        print(f"| {kind} | {len(of_kind)} | {len(hits)} | {sum(one.is_named for one in hits)} |")
     print()
 
 

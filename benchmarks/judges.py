@@ -150,7 +150,7 @@ def evaluated(
         return process, wall_s / floor_s, p99, trials - judged_in(folder)
 
 
-def beside(python: str) -> tuple[float, int]:
+def judged_p99(python: str) -> tuple[float, int]:
     """Return the p99 of a run whose trials are judged as they are made."""
     with (
         tempfile.TemporaryDirectory(prefix="benchlake-") as made,
@@ -166,7 +166,7 @@ def beside(python: str) -> tuple[float, int]:
 def measure(python: str) -> Figures:
     """Make one round, each part of it in a new folder with new endpoints."""
     few, over_floor, alone, wrong = evaluated(1, LATENCY_MS, python)
-    p99, wrong_beside = beside(python)
+    p99, wrong_judged = judged_p99(python)
     many, _, _, wrong_many = evaluated(MANY, SHORT_MS, python)
     return Figures(
         over_floor=over_floor,
@@ -174,7 +174,7 @@ def measure(python: str) -> Figures:
         p99_beside_ms=p99,
         peak_mb=many.peak_mb,
         grown_mb=many.peak_mb - few.peak_mb,
-        wrong=wrong + wrong_beside + wrong_many,
+        wrong=wrong + wrong_judged + wrong_many,
     )
 
 
@@ -193,8 +193,8 @@ def main() -> None:
     ]
     wrong = sum(one.wrong for one in rounds)
     peaks = ", ".join(f"{one.peak_mb:.0f}" for one in rounds)
-    told = f"{CASES * MANY:,} judgements: peak memory {peaks} MB; {wrong} trials wrong"
-    details = told, {"rounds": [asdict(one) for one in rounds]}
+    summary = f"{CASES * MANY:,} judgements: peak memory {peaks} MB; {wrong} trials wrong"
+    details = summary, {"rounds": [asdict(one) for one in rounds]}
     missed = show(judged, calibration, load, details, as_json=options.json)
     sys.exit(bool(missed or wrong))
 

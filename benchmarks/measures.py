@@ -283,10 +283,10 @@ def shifted_cells(
     """Return which cells shift after Benjamini and Hochberg; the first `n_changed` really do."""
     splits = cell_splits(cells)
     qs = benjamini_hochberg([None if split is None else split.p for split in splits])
-    told = [place for place, q in enumerate(qs) if q is not None and q <= ALPHA]
-    right = [place for place in told if place < n_changed]
+    shift_places = [place for place, q in enumerate(qs) if q is not None and q <= ALPHA]
+    right = [place for place in shift_places if place < n_changed]
     near = 0
     for place in right:
         split = splits[place]
         near += split is not None and abs(split.at - shift_at) <= 1
-    return CellFigures(len(right), len(told) - len(right), near)
+    return CellFigures(len(right), len(shift_places) - len(right), near)

@@ -96,9 +96,9 @@ def main() -> None:
     }
     rows = [judge(BUDGETS[name], figures[name], calibration) for name in BUDGETS]
     ready = statistics.median(ready for _, ready in openings)
-    told = f"all trials unpacked after {ready:.0f} ms; {n_parts} turns, {len(frames)} frames"
+    summary = f"all trials unpacked after {ready:.0f} ms; {n_parts} turns, {len(frames)} frames"
     facts = {"ready_ms": ready, "n_parts": n_parts, "n_frames": len(frames)}
-    sys.exit(show(rows, calibration, load, (told, facts), as_json=options.json) > 0)
+    sys.exit(show(rows, calibration, load, (summary, facts), as_json=options.json) > 0)
 
 
 def page_of(folder: Path, name: str, shape: Shape, turns: int, python: str) -> Path:

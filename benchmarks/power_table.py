@@ -91,7 +91,7 @@ def mid_ps(changed: Array, total: Array) -> Array:
         changed: cases of each pair whose passes differ by 1, 2, ... m trials: (draws, m).
         total: sum of the differences of each pair, in trials: (draws,).
     """
-    patterns, which = np.unique(changed, axis=0, return_inverse=True)
+    patterns, inverse = np.unique(changed, axis=0, return_inverse=True)
     steps = np.arange(1, changed.shape[1] + 1)
     length = 1 << int(2 * (patterns @ steps).max(initial=0) + 1).bit_length()
     cosines = np.cos(np.outer(steps, 2 * np.pi * np.arange(length // 2 + 1) / length))
@@ -103,7 +103,7 @@ def mid_ps(changed: Array, total: Array) -> Array:
             transform *= powers[some[:, place]]
         chances = np.fft.irfft(transform, length, axis=1)[:, : length // 2 + 1]
         beyond.append(2 * np.cumsum(chances[:, ::-1], axis=1)[:, ::-1] - chances)
-    found: Array = np.concatenate(beyond)[which.ravel(), np.abs(total)]
+    found: Array = np.concatenate(beyond)[inverse.ravel(), np.abs(total)]
     return np.where(total == 0, 1.0, found)
 
 

@@ -155,8 +155,8 @@ def figures_of(made: list[Made]) -> dict[str, list[float]]:
     whole = statistics.median(one.size for one in made if one.history == "a9")
     for one in made:
         figures[one.history].append(one.wall_s)
-        is_beside = one.history == "a10"
-        size = max(one.size / whole, whole / one.size) if is_beside else one.size / 1000
+        is_ratio = one.history == "a10"
+        size = max(one.size / whole, whole / one.size) if is_ratio else one.size / 1000
         figures[f"{one.history}_size"].append(size)
     return figures
 

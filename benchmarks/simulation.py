@@ -141,8 +141,8 @@ def hard_rates(draws: Draws) -> None:
             yield f"{cases} cases", *cells
 
     table(("mean / worst %", *(f"x {times}" for times in repetitions)), rows())
-    for few, told in ((True, "below ten cases asked once"), (False, "all others")):
-        print(f"- {told}: mean {mean(every[few])} %, worst {percent(min(every[few]))} %")
+    for few, label in ((True, "below ten cases asked once"), (False, "all others")):
+        print(f"- {label}: mean {mean(every[few])} %, worst {percent(min(every[few]))} %")
     least = min(worst, key=worst.__getitem__)
     print(f"- hardest: {least}\n")
 
@@ -194,12 +194,12 @@ def differences(draws: Draws) -> None:
             same, drop = (
                 [
                     figures_of_pairs(
-                        *two_runs(pair, size, draws.pairs, generator(2, place, which, number)),
+                        *two_runs(pair, size, draws.pairs, generator(2, place, column, number)),
                         pair.true_difference(),
                     )
                     for number, pair in enumerate(pairs(change))
                 ]
-                for which, change in enumerate((0.0, DROP))
+                for column, change in enumerate((0.0, DROP))
             )
             covered = [one.covered for one in same + drop]
             false = [one.significant for one in same]
@@ -297,14 +297,16 @@ def shifts(draws: Draws) -> None:
             for number, change in enumerate((-0.05, DROP, -0.20), start=1):
                 nights = Nights(size, shift_at=SHIFT_AT, change=change, noise=noise)
                 cells.append(
-                    _told(rate_shifts(_series(draws.series, nights, (7, place, number)), SHIFT_AT))
+                    _shift_figures(
+                        rate_shifts(_series(draws.series, nights, (7, place, number)), SHIFT_AT)
+                    )
                 )
             yield f"{size}{', noisy nights' * bool(noise)}", *cells
 
-    told = "false / repeated per 100 / found in 7 runs % / median runs"
+    heading = "false / repeated per 100 / found in 7 runs % / median runs"
     table(
         ("cases x repetitions", "unchanged: false per 100", "with a margin of 5 points",
-         f"-5: {told}", "-10", "-20"),
+         f"-5: {heading}", "-10", "-20"),
         rows(),
     )  # fmt: skip
 
@@ -490,7 +492,7 @@ def _false(found: ShiftFigures) -> str:
     return f"{100 * found.false_alerts / found.n_series:.1f}"
 
 
-def _told(found: ShiftFigures) -> str:
+def _shift_figures(found: ShiftFigures) -> str:
     again = f"{100 * found.repeated / found.n_series:.1f}"
     return f"{_false(found)} / {again} / {percent(found.found)} / {found.median_delay:.0f}"
 

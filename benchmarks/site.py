@@ -53,9 +53,9 @@ def main() -> None:
         judge(BUDGETS["first"], [first], calibration),
         judge(BUDGETS["news"], [news], calibration),
     ]
-    told = f"without news {nothing:.2f} s; the site has {n_bytes / 1e6:.1f} MB"
+    summary = f"without news {nothing:.2f} s; the site has {n_bytes / 1e6:.1f} MB"
     facts = {"without_news_s": nothing, "site_bytes": n_bytes}
-    sys.exit(show(rows, calibration, load, (told, facts), as_json=options.json) > 0)
+    sys.exit(show(rows, calibration, load, (summary, facts), as_json=options.json) > 0)
 
 
 def built(folder: Path, python: str) -> float:

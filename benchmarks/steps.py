@@ -111,10 +111,10 @@ class Bench:
         return self._process("-P", "-m", "analyze", command, *words, "--runs", str(runs))
 
     def _engine(self, task: str, runs: Path, *names: str) -> dict[str, float]:
-        told: dict[str, float] = json.loads(
+        figures: dict[str, float] = json.loads(
             self._process(str(ENGINE), task, str(runs), *names).output
         )
-        return told
+        return figures
 
     def _process(self, *words: str) -> Watched:
         done = watch([self._python, *words], cwd=self._folder, timeout_s=1_800)

@@ -156,8 +156,8 @@ def block_of_runs(shape: Shape, runs: range, *, text: bool) -> dict[str, pa.Tabl
     return tables | {"runs": _table("runs", _run_columns(shape, runs), len(runs))}
 
 
-def _pick(names: list[Any], which: np.ndarray[Any, Any], kind: pa.DataType) -> pa.Array:
-    return pa.array(names, kind).take(pa.array(which))
+def _pick(names: list[Any], indices: np.ndarray[Any, Any], kind: pa.DataType) -> pa.Array:
+    return pa.array(names, kind).take(pa.array(indices))
 
 
 def _where(keep: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> pa.Array:
@@ -178,7 +178,9 @@ def _trial_columns(block: _Block) -> dict[str, Any]:
         for case in (*cases, "new")
         for repetition in range(shape.repetitions)
     ]
-    which = (block.model * (shape.n_cases + 1) + version) * shape.repetitions + block.repetition
+    print_indices = (
+        block.model * (shape.n_cases + 1) + version
+    ) * shape.repetitions + block.repetition
     return {
         "run_id": _pick([shape.run_id(one) for one in block.runs], block.run, text),
         "suite_id": "nightly",
@@ -192,7 +194,7 @@ def _trial_columns(block: _Block) -> dict[str, Any]:
         "prompt_id": _pick([shape.case_id(one) for one in cases], block.case, text),
         "prompt_name": _pick([f"Question number {one}" for one in cases], block.case, text),
         "case_hash": _pick(hashes, version, text),
-        "run_fingerprint": _pick(prints, which, text),
+        "run_fingerprint": _pick(prints, print_indices, text),
         "fingerprint_version": 1,
         "validator_type": "one_of",
         "expected_tools": tools.take(pa.array(block.case)),

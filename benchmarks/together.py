@@ -126,22 +126,22 @@ def write(runs_dir: Path, done_dir: Path, writer: int, all_there: Barrier, stop:
         number += 1
 
 
-def keep_tidy(runs_dir: Path, told: Any) -> None:
+def keep_tidy(runs_dir: Path, messages: Any) -> None:
     """Sync and compact until killed."""
     compact.MAX_SMALL_FILES = SMALL_FILES
     while True:
         synced = sync(runs_dir)
         for problem in synced.problems:
-            told.put(f"sync: {problem}")
-        told.put(synced.n_compacted)
+            messages.put(f"sync: {problem}")
+        messages.put(synced.n_compacted)
         time.sleep(0.01)
 
 
 class Reader:
     """Counts again and again, and judges each count by the one before."""
 
-    def __init__(self, runs_dir: Path, done_dir: Path, told: Any) -> None:
-        self._runs_dir, self._done_dir, self._told = runs_dir, done_dir, told
+    def __init__(self, runs_dir: Path, done_dir: Path, messages: Any) -> None:
+        self._runs_dir, self._done_dir, self._messages = runs_dir, done_dir, messages
         self._seen: collections.Counter[str] = collections.Counter()
         self._engine = duckdb.connect(config={"threads": 1})
 
@@ -174,33 +174,37 @@ class Reader:
             most = int(run_id.rpartition("-")[2])
             found[run_id] = n_rows
             if not n_rows == n_numbers == last - 1 <= most:
-                self._told.put(f"{way}: {run_id}: {n_rows} rows of {n_numbers} lines up to {last}")
+                self._messages.put(
+                    f"{way}: {run_id}: {n_rows} rows of {n_numbers} lines up to {last}"
+                )
             if n_later != n_replaced or n_rows - n_later != n_trials:
-                self._told.put(f"{way}: {run_id}: {n_later} of {n_rows} replace {n_replaced}")
+                self._messages.put(f"{way}: {run_id}: {n_later} of {n_rows} replace {n_replaced}")
             if run_id in finished and n_rows != most:
-                self._told.put(f"{way}: {run_id}: {n_rows} rows of {most}, and it is finished")
+                self._messages.put(f"{way}: {run_id}: {n_rows} rows of {most}, and it is finished")
         for run_id in finished - found.keys():
-            self._told.put(f"{way}: {run_id} is not there")
+            self._messages.put(f"{way}: {run_id} is not there")
         for run_id, n_rows in (self._seen - found).items():
-            self._told.put(f"{way}: {run_id}: {n_rows} rows are gone")
+            self._messages.put(f"{way}: {run_id}: {n_rows} rows are gone")
         self._seen = found
         return found.total()
 
 
-def read(folders: tuple[Path, Path], way: str, all_there: Barrier, stop: Event, told: Any) -> None:
+def read(
+    folders: tuple[Path, Path], way: str, all_there: Barrier, stop: Event, messages: Any
+) -> None:
     """Count until told to stop."""
-    reader = Reader(*folders, told)
+    reader = Reader(*folders, messages)
     n_looks = 0
     all_there.wait()
     while not stop.is_set():
         try:
             reader.look(way)
         except Exception as exc:  # noqa: BLE001 - whatever reaches a reader is a finding
-            told.put(f"{way}: {type(exc).__name__}: {exc}")
+            messages.put(f"{way}: {type(exc).__name__}: {exc}")
         n_looks += 1
         time.sleep(REST_S)
     reader.look(way)
-    told.put((way, n_looks))
+    messages.put((way, n_looks))
 
 
 def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
@@ -212,7 +216,7 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
     context.set_forkserver_preload(
         ["analyze.query.session", "schemas.lake.mirror.load_group", "schemas.lake.compact"]
     )
-    stop, told = context.Event(), context.Queue()
+    stop, messages = context.Event(), context.Queue()
     all_there = context.Barrier(N_WRITERS + N_READERS + 1)
     writers = [
         context.Process(target=write, args=(runs_dir, done_dir, number, all_there, stop))
@@ -226,7 +230,7 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
                 "session" if number % 2 else "files",
                 all_there,
                 stop,
-                told,
+                messages,
             ),
         )
         for number in range(N_READERS)
@@ -246,12 +250,14 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
         return now < ends or (now < latest and not done["files replaced"])
 
     while is_on():
-        tidy = context.Process(target=keep_tidy, args=(runs_dir, told_by := context.SimpleQueue()))
+        tidy = context.Process(
+            target=keep_tidy, args=(runs_dir, tidy_messages := context.SimpleQueue())
+        )
         tidy.start()
         lives_until, n_before = math.inf, done["syncs"]
         while is_on() and time.monotonic() < lives_until:
-            while not told_by.empty():
-                _note(told_by.get(), problems, done)
+            while not tidy_messages.empty():
+                _note(tidy_messages.get(), problems, done)
             if lives_until == math.inf and done["syncs"] > n_before:
                 lives_until = time.monotonic() + rng.uniform(0, LIVES_ON_S)
             time.sleep(0.01)
@@ -261,7 +267,7 @@ def together(folder: Path, seconds: float) -> tuple[list[str], dict[str, int]]:
     stop.set()
     n_left = N_READERS
     while n_left:
-        n_left -= isinstance(what := told.get(timeout=120), tuple)
+        n_left -= isinstance(what := messages.get(timeout=120), tuple)
         _note(what, problems, done)
     for process in (*writers, *readers):
         process.join()

@@ -36,7 +36,7 @@ NEAR = 14
 
 
 @dataclass
-class Told:
+class Detection:
     """An event, and the alert that tells it, if one does."""
 
     suite_id: str
@@ -58,12 +58,12 @@ class Told:
 class Score:
     """Every event that should be told, and every alert that tells none."""
 
-    told: list[Told] = field(default_factory=list)
+    detections: list[Detection] = field(default_factory=list)
     false: list[Shift | CellShift] = field(default_factory=list)
 
-    def of(self, *kinds: str) -> list[Told]:
+    def of(self, *kinds: str) -> list[Detection]:
         """Return the events of some kinds."""
-        return [one for one in self.told if one.kind in kinds]
+        return [one for one in self.detections if one.kind in kinds]
 
 
 def score(suites: Sequence[Any], found: Regressions) -> Score:
@@ -75,25 +75,25 @@ def score(suites: Sequence[Any], found: Regressions) -> Score:
     """
     shifts = {id(shift): shift for shift in found.shifts}
     cells = {id(cell): cell for cell in found.cell_shifts}
-    told = []
+    detections = []
     for suite in suites:
         for event in suite.events:
             for model in range(suite.n_models):
                 if not event.is_about(model) or event.kind not in {*MEANT, "cell"}:
                     continue
-                one = Told(
+                one = Detection(
                     suite.suite_id, suite.model_id(model), event.kind, event.night, event.size
                 )
                 if event.kind == "cell":
                     one.alert = _cell(cells, suite.case_id(event.cases[0]), one)
                 else:
                     one.alert = _shift(shifts, one)
-                told.append(one)
-    alone = [cell for cell in cells.values() if not any(_is_part(cell, one) for one in told)]
-    return Score(told, [*shifts.values(), *alone])
+                detections.append(one)
+    alone = [cell for cell in cells.values() if not any(_is_part(cell, one) for one in detections)]
+    return Score(detections, [*shifts.values(), *alone])
 
 
-def _is_part(cell: CellShift, one: Told) -> bool:
+def _is_part(cell: CellShift, one: Detection) -> bool:
     """Return whether a cell shifted with its model, whose own shift is too small to be told."""
     is_it = (cell.suite_id, cell.model_id) == (one.suite_id, one.model_id)
     return (
@@ -101,7 +101,7 @@ def _is_part(cell: CellShift, one: Told) -> bool:
     )
 
 
-def _shift(shifts: dict[int, Shift], one: Told) -> Shift | None:
+def _shift(shifts: dict[int, Shift], one: Detection) -> Shift | None:
     for place, shift in shifts.items():
         of = shift.series
         is_it = (of.suite_id, of.model_id, of.metric) == (
@@ -112,7 +112,7 @@ def _shift(shifts: dict[int, Shift], one: Told) -> Shift | None:
     return None
 
 
-def _cell(cells: dict[int, CellShift], case_id: str, one: Told) -> CellShift | None:
+def _cell(cells: dict[int, CellShift], case_id: str, one: Detection) -> CellShift | None:
     for place, cell in cells.items():
         of = cell.suite_id, cell.model_id, cell.case_id
         if of == (one.suite_id, one.model_id, case_id) and cell.is_worse:

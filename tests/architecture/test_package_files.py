@@ -13,7 +13,7 @@ PACKAGES = ("collect", "analyze", "schemas")
 OWN_FOLDER = re.compile(r"\b__file__\b\)?(?:\.resolve\(\))?\.parent\b")
 ABOVE = re.compile(r"\b__file__\b\)?(?:\.resolve\(\))?\.parents\b")
 RESOURCE = re.compile(r'\bfiles\("([\w.]+)"\)((?: / f?"[^"\n]+"|\.joinpath\("[^"\n]+"\))*)')
-BESIDE = re.compile(r'\bPath\(__file__\)\.with_name\("([\w.]+)"\)')
+SIBLING = re.compile(r'\bPath\(__file__\)\.with_name\("([\w.]+)"\)')
 
 
 def modules(*folders):
@@ -48,7 +48,7 @@ def test_files_that_a_module_reads_are_there():
     for path, text in modules(*PACKAGES):
         for package, below in RESOURCE.findall(text):
             patterns.add("/".join((*package.split("."), *re.findall(r'"([^"]+)"', below))))
-        for name in BESIDE.findall(text):
+        for name in SIBLING.findall(text):
             patterns.add(path.with_name(name).relative_to(ROOT).as_posix())
 
     assert {"schemas/json/lake.json", "schemas/defaults/prices.yaml"} <= patterns, "they are found"

@@ -169,7 +169,7 @@ def test_the_constraints_satisfy_what_the_project_asks_for():
 
 
 @pytest.fixture(scope="module")
-def beside_samples(tmp_path_factory):
+def samples_root(tmp_path_factory):
     """Return a folder with a copy of the samples where the pages look for them."""
     folder = tmp_path_factory.mktemp("pages")
     shutil.copytree(
@@ -188,8 +188,8 @@ def names_of_the_python_of(page):
     return names
 
 
-def test_the_python_of_the_lakes_page_runs(beside_samples, monkeypatch, capsys):
-    monkeypatch.chdir(beside_samples)
+def test_the_python_of_the_lakes_page_runs(samples_root, monkeypatch, capsys):
+    monkeypatch.chdir(samples_root)
 
     names = names_of_the_python_of("lake.md")
 
@@ -199,8 +199,8 @@ def test_the_python_of_the_lakes_page_runs(beside_samples, monkeypatch, capsys):
     assert "What is the capital of France?" in capsys.readouterr().out
 
 
-def test_the_python_of_the_pages_of_charts_and_of_the_report_runs(beside_samples, monkeypatch):
-    monkeypatch.chdir(beside_samples)
+def test_the_python_of_the_pages_of_charts_and_of_the_report_runs(samples_root, monkeypatch):
+    monkeypatch.chdir(samples_root)
 
     drawn, reported = names_of_the_python_of("charts.md"), names_of_the_python_of("run-report.md")
 

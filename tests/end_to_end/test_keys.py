@@ -206,8 +206,8 @@ def test_a_mistake_of_ours_gives_no_key_away(project, endpoint, tmp_path, where)
     )
 
     assert done.returncode == 1
-    told = "Traceback" in done.stderr or "a bug beside" in _error_message(project)
-    assert told, "a mistake is not hidden either"
+    has_error = "Traceback" in done.stderr or "a bug beside" in _error_message(project)
+    assert has_error, "a mistake is not hidden either"
     assert_nowhere(project.root, done.stdout, done.stderr)
 
 

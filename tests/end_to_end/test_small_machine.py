@@ -115,9 +115,9 @@ def test_what_an_engine_lacks_is_told_from_its_error(cause, says):
     error = ViewError("runs", str(cause))
     error.__cause__ = cause
 
-    told = shortage_of(error)
+    shortage = shortage_of(error)
 
-    assert told is None if says is None else says in told
+    assert shortage is None if says is None else says in shortage
 
 
 def test_a_word_of_a_user_is_no_shortage():

@@ -89,8 +89,8 @@ class Harness:
             for seed, instances, outside in self.by_chance
         ]
         nothing = [HarnessInstance("a", "incomplete"), HarnessInstance("b", "incomplete")]
-        self.beside = evaluated(folder / "beside", nothing, outside=OUTSIDE)
-        self.tiers = write_reports(self.every, self.of_v2, self.beside, *self.chances)
+        self.only_outside = evaluated(folder / "beside", nothing, outside=OUTSIDE)
+        self.tiers = write_reports(self.every, self.of_v2, self.only_outside, *self.chances)
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_any_imported_report_comes_back_byte_by_byte(harness, tmp_path, seed):
 
 
 def test_a_report_of_predictions_that_are_all_outside_comes_back(harness, tmp_path):
-    where = harness.beside
+    where = harness.only_outside
 
     assert there_and_back(tmp_path, where.report) == where.report.read_text()
 
@@ -188,8 +188,8 @@ def test_predictions_come_back_as_they_were_handed_in(harness, tmp_path):
         for one in map(json.loads, where.predictions.read_text().splitlines())
         if one["instance_id"] not in OUTSIDE
     }
-    told = [json.loads(line) for line in out.read_text().splitlines()]
-    assert {one["instance_id"]: one for one in told} == expected
+    predictions = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {one["instance_id"]: one for one in predictions} == expected
 
 
 def test_a_v2_report_is_exported_by_the_command_as_the_harness_writes_it(harness, tmp_path):

@@ -106,11 +106,11 @@ def check(data):
     before = _files(root)
     try:
         check_query(_parser(), sql)  # most are refused here, at a hundredth of the price
-        told = ask(root / "runs", sql, _answer, timeout_s=TIME_LIMIT_S)
+        reply = ask(root / "runs", sql, _answer, timeout_s=TIME_LIMIT_S)
     except AnalyzeError as exc:
-        told = str(exc)
-        assert "\n" not in told, f"more than one sentence: {told!r}"
-    assert SECRET not in told, "the query read the canary"
+        reply = str(exc)
+        assert "\n" not in reply, f"more than one sentence: {reply!r}"
+    assert SECRET not in reply, "the query read the canary"
     assert _files(root) == before, "the query wrote"
 
 

@@ -40,7 +40,7 @@ def ask(provider, asked, base_url, key):
     return asyncio.run(go())
 
 
-def told(reply):
+def reply_document(reply):
     """Return a reply as JSON; of a measured time only that it is one, and no empty `echo`."""
     fields = json.loads(json.dumps(dataclasses.asdict(reply)))
     if not fields["echo"]:

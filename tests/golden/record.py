@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from collect.local.model import serving
 from collect.local.weights import fetch_weights
-from tests.golden.exchange import FOLDER, ask, dumped, sent, told
+from tests.golden.exchange import FOLDER, ask, dumped, reply_document, sent
 
 CONTEXT_TOKENS = 512
 
@@ -90,7 +90,7 @@ def record(local, provider, name, wanted):
     request = {"asked": wanted, "sent": sent(bytes(forwarder.sent))}
     (folder / f"{name}.request.json").write_text(dumped(request))
     (folder / f"{name}.response.http").write_bytes(forwarder.received)
-    (folder / f"{name}.reply.json").write_text(dumped(told(reply)))
+    (folder / f"{name}.reply.json").write_text(dumped(reply_document(reply)))
     sys.stdout.write(f"{provider}/{name}: {reply.failure_type or reply.text!r}\n")
 
 

@@ -35,8 +35,8 @@ def bounded():
 
 
 def once():
-    told = Path(os.environ["BENCHLAKE_PEAK"])
-    atexit.register(lambda: told.write_text(str(peak_bytes())))
+    peak_file = Path(os.environ["BENCHLAKE_PEAK"])
+    atexit.register(lambda: peak_file.write_text(str(peak_bytes())))
     runpy.run_module("collect", run_name="__main__", alter_sys=True)
 
 

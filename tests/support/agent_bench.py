@@ -64,8 +64,8 @@ class AgentBench:
         })  # fmt: skip
 
     def case(self, case_id, *turns, messages=(), checks=(), **fields):
-        told = [{"role": "user", "content": turn} for turn in turns]
-        given = {"turns": told} if len(told) > 1 or messages else {"messages": told}
+        prompts = [{"role": "user", "content": turn} for turn in turns]
+        given = {"turns": prompts} if len(prompts) > 1 or messages else {"messages": prompts}
         given |= {"messages": list(messages)} if messages else {}
         self.write(f"configs/cases/{case_id}/test.yaml", {
             "schema_version": 1, "case_id": case_id, "title": case_id,

@@ -51,7 +51,7 @@ class MessagesModel(AgentModel):
                    "stop_sequence": None, "usage": usage}  # fmt: skip
         return event("message_start", message=message)
 
-    def _told_at_once(self, number):
+    def _early_usage(self, number):
         return 100 + number, 1
 
     def _answer(self, number, call, text):

@@ -47,7 +47,7 @@ class AgentModel:
         call = orders["calls"][done] if done < len(orders["calls"]) else None
         if call is None and "hang" in orders:
             with self._lock:
-                self.usages.append((mark_of(messages), *self._told_at_once(number)))
+                self.usages.append((mark_of(messages), *self._early_usage(number)))
             wire.open_stream()
             wire.send(self._beginning(number))
             wire.sleep(300)
@@ -67,7 +67,7 @@ class AgentModel:
         """Return what comes of an answer before it hangs."""
         return sse(chunk("I am"), end=False)
 
-    def _told_at_once(self, number):
+    def _early_usage(self, number):
         """Return the tokens in and out that the beginning of an answer tells of."""
         return 0, 0
 

@@ -41,9 +41,9 @@ def needs(*commands):
 def make_image(client, file="etc/passwd", *, has_python=False):
     """Make an image of this process, anew at every call, and return its name."""
     name = f"localhost/benchlake-test-{os.getpid()}:{2 if has_python else 1}"
-    told = (f"ENV {IMAGE_VARIABLE}", f"LABEL {OWN_LABEL}", 'ENTRYPOINT ["/bin/false"]')
+    changes = (f"ENV {IMAGE_VARIABLE}", f"LABEL {OWN_LABEL}", 'ENTRYPOINT ["/bin/false"]')
     subprocess.run(
-        [client, "import", *(f"--change={one}" for one in told), "-", name],
+        [client, "import", *(f"--change={one}" for one in changes), "-", name],
         input=root_file_system(file, python_files() if has_python else ()),
         capture_output=True,
         check=True,

@@ -33,13 +33,13 @@ class Exported:
         self.results = {
             one["metric_config"]["metric_id"]: one for one in self.aggregate["evaluation_results"]
         }
-        told = self.aggregate.get("detailed_evaluation_results")
+        details = self.aggregate.get("detailed_evaluation_results")
         self.rows = []
-        if told is not None:
-            content = (root / told["file_path"]).read_bytes()
-            assert hashlib.sha256(content).hexdigest() == told["checksum"]
+        if details is not None:
+            content = (root / details["file_path"]).read_bytes()
+            assert hashlib.sha256(content).hexdigest() == details["checksum"]
             self.rows = [json.loads(line) for line in content.decode().splitlines()]
-            assert len(self.rows) == told["total_rows"]
+            assert len(self.rows) == details["total_rows"]
 
     @property
     def details(self):
@@ -64,8 +64,10 @@ def export(what, root, *words):
         name.removeprefix("data/") for name in names
     }
     found = [Exported(root, path) for path in sorted(root.rglob("*.json"))]
-    told = {one.aggregate["detailed_evaluation_results"]["file_path"] for one in found if one.rows}
-    assert names == {one.path for one in found} | told
+    detail_files = {
+        one.aggregate["detailed_evaluation_results"]["file_path"] for one in found if one.rows
+    }
+    assert names == {one.path for one in found} | detail_files
     info = [one.aggregate["model_info"]["additional_details"] for one in found]
     return {one.get("model_id", ""): each for one, each in zip(info, found, strict=True)}
 
@@ -116,8 +118,8 @@ def judged(new_run, run_id="judged"):
 def _judge_file(run):
     folder = run.path / "artifacts"
     folder.mkdir(parents=True)
-    told = {"exchanges": [{"messages": [{"role": "system", "content": PROMPT}]}]}
-    (folder / "judge.judge.jsonl.zst").write_bytes(artifact_frame(told))
+    exchange = {"exchanges": [{"messages": [{"role": "system", "content": PROMPT}]}]}
+    (folder / "judge.judge.jsonl.zst").write_bytes(artifact_frame(exchange))
     return ["artifacts/judge.judge.jsonl.zst#0"]
 
 

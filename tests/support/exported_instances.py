@@ -23,7 +23,7 @@ def report(*instances, **more):
 
 
 def case(case_id, status, **more):
-    told = dict.fromkeys(FoldedCase.__dataclass_fields__) | {
+    fields = dict.fromkeys(FoldedCase.__dataclass_fields__) | {
         "instance_id": case_id,
         "case_id": case_id,
         "status": status,
@@ -31,7 +31,7 @@ def case(case_id, status, **more):
         "answer_is_cut": False,
         "repetitions": (),
     }
-    return FoldedCase(**told | more)
+    return FoldedCase(**fields | more)
 
 
 def model(*cases, provider="openai"):

@@ -57,7 +57,7 @@ class Judged:
         every = [json.loads(one) for one in path.read_text().splitlines()] if path.exists() else []
         return [one for one in every if kind in (None, one["record_type"])]
 
-    def told(self, line):
+    def judge_record(self, line):
         name, offset = REFERENCE.fullmatch(line["artifact_path"]).groups()
         with (self.dir / name).open("rb") as file:
             return json.loads(zstandard.decompress(whole_frame(file, int(offset))))

@@ -104,8 +104,8 @@ def contexts(trial):
         if not fresh:
             continue
         inputs = [own["input_tokens"] for own in asked]
-        told = [own for own in asked if own["cached_input_tokens"] is not None]
-        of_told = sum(own["input_tokens"] for own in told)
+        cached_usages = [own for own in asked if own["cached_input_tokens"] is not None]
+        cached_input = sum(own["input_tokens"] for own in cached_usages)
         results = [step for step in fresh if step["kind"] == "tool_result"]
         shown = [step for step in results if step["shown_bytes"] is not None]
         row = {
@@ -126,8 +126,10 @@ def contexts(trial):
         pairs = itertools.pairwise(inputs)
         if grown := [now - last for last, now in pairs if now > last]:
             row["growth_per_answer"] = sum(grown) / len(grown)
-        if of_told:
-            row["cached_share"] = sum(own["cached_input_tokens"] for own in told) / of_told
+        if cached_input:
+            row["cached_share"] = (
+                sum(own["cached_input_tokens"] for own in cached_usages) / cached_input
+            )
         rows.append(trial.key | row)
     return rows
 

@@ -196,12 +196,12 @@ def _result(story, event, path):
     else:
         failed_of = None
     sizes = {
-        f"{which}_bytes": whole(event.get(f"{which}_bytes"))
-        for which in ("produced", "stored", "shown")
+        f"{stage}_bytes": whole(event.get(f"{stage}_bytes"))
+        for stage in ("produced", "stored", "shown")
     }
-    for which in ("produced_bytes", "stored_bytes"):
-        if sizes[which] is None:
-            sizes[which] = len(kept.encode())
+    for key in ("produced_bytes", "stored_bytes"):
+        if sizes[key] is None:
+            sizes[key] = len(kept.encode())
     truncated = event.get("truncated")
     story.add(
         "tool_result", event, path, shown,

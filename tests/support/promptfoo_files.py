@@ -76,10 +76,15 @@ def database(path, **evals):
     with closing(sqlite3.connect(path)) as base:
         base.executescript(TABLES)
         for n, (eval_id, rows) in enumerate(evals.items()):
-            told = export()
+            document = export()
             base.execute(
                 "insert into evals values (?, ?, 'small', '{}', ?, ?, '[]', null)",
-                (eval_id, 1_772_600_767_000 + n, json.dumps(told["config"]), json.dumps([PROMPT])),
+                (
+                    eval_id,
+                    1_772_600_767_000 + n,
+                    json.dumps(document["config"]),
+                    json.dumps([PROMPT]),
+                ),
             )
             base.executemany(
                 f"insert into eval_results values ({','.join('?' * 20)})",

@@ -147,6 +147,6 @@ def write_reports(*folders):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
-    told = json.loads(done.stdout)
-    assert told["reports"] == [one.report.name for one in folders]
-    return told["tiers"]
+    document = json.loads(done.stdout)
+    assert document["reports"] == [one.report.name for one in folders]
+    return document["tiers"]

@@ -203,9 +203,9 @@ class RunBuilder:
 
     def traced(self, trial: PlannedTrial, *events: tuple[str, Fields], **fields: Any) -> Result:
         """Append a result with a trace of these events, by default those of `TOOL_EVENTS`."""
-        told = events or run_rows.TOOL_EVENTS
+        rows = events or run_rows.TOOL_EVENTS
         key = trial.model_id, trial.case_id, trial.repetition
-        (path,) = self.write_traces(run_rows.trace(self.run_id, *key, *told))
+        (path,) = self.write_traces(run_rows.trace(self.run_id, *key, *rows))
         own = {"artifact_path": path, "tool_ms": 12, "tool_call_source": "api"}
         return self.result(trial, **(own | fields))
 

@@ -8,7 +8,7 @@ from schemas.config.project import Thresholds
 
 
 @pytest.mark.parametrize(
-    ("rate", "beside", "text"),
+    ("rate", "bound", "text"),
     [
         (0.7996, 0.8, "79.96"),
         (0.79999, 0.8, "79.999"),
@@ -21,8 +21,8 @@ from schemas.config.project import Thresholds
         (0.0, 0.0004, "0.00"),
     ],
 )
-def test_a_percentage_has_the_digits_that_tell_it_from_its_bound(rate, beside, text):
-    assert percent(rate, beside) == text
+def test_a_percentage_has_the_digits_that_tell_it_from_its_bound(rate, bound, text):
+    assert percent(rate, bound) == text
 
 
 def test_several_bounds_are_told_apart():

@@ -13,14 +13,14 @@ from tests.support.two_nights import night
 pytestmark = pytest.mark.usefixtures("warm_engines")
 
 
-def told(command, tmp_path, *args):
+def output_of(command, tmp_path, *args):
     done = call(*command.split(), *args, "--runs", tmp_path / "runs")
     assert done.code in {0, 1}, done.err
     return done.out
 
 
 def interval_of(tmp_path, run_id):
-    (model,) = json.loads(told(f"summarize {run_id} --json", tmp_path))["models"]
+    (model,) = json.loads(output_of(f"summarize {run_id} --json", tmp_path))["models"]
     return model["passed_ci95"]
 
 
@@ -43,7 +43,7 @@ def test_wrong_3_both_sides_of_a_comparison_agree_with_that(new_run, tmp_path):
     night(new_run, 0, [20] * 4 + [19], reps=20)
     night(new_run, 1, [20] * 5, reps=20)
 
-    (group,) = json.loads(told("compare previous latest --format json", tmp_path))["groups"]
+    (group,) = json.loads(output_of("compare previous latest --format json", tmp_path))["groups"]
 
     base, candidate = group["base"]["ci95"], group["candidate"]["ci95"]
     assert candidate["low"] >= base["low"] == pytest.approx(0.6688, abs=5e-5)
@@ -56,7 +56,7 @@ def test_wrong_3_no_pass_more_lowers_the_interval_of_a_run(new_run, tmp_path):
     for passes in range(21):
         night(new_run, passes, [min(max(passes - 4 * case, 0), 4) for case in range(5)], reps=4)
 
-    runs = json.loads(told("runs --json --limit 0", tmp_path))
+    runs = json.loads(output_of("runs --json --limit 0", tmp_path))
 
     lows = [run["passed_ci95"]["low"] for run in sorted(runs, key=lambda run: run["run_id"])]
     assert len(lows) == 21
@@ -75,7 +75,7 @@ def uneven(new_run):
     ["runs", "show uneven", "route --min-quality 0.9"],
 )
 def test_where_cases_weigh_unequally_both_rates_stand_there(uneven, tmp_path, command):
-    text = " ".join(told(command, tmp_path).split())
+    text = " ".join(output_of(command, tmp_path).split())
 
     assert "95.0" in text  # 38 of 40
     assert "case mean 62.5" in text
@@ -116,7 +116,7 @@ def test_a_comparison_says_which_rate_its_interval_is_of(new_run, tmp_path):
         cases = {"smoke": smoke, "a": [False, False], "b": [True, False]}
         new_run(f"night_{number}", day=number).night(cases)
 
-    text = " ".join(told("compare previous latest", tmp_path).split())
+    text = " ".join(output_of("compare previous latest", tmp_path).split())
 
     assert "of all trials 77.5 -> 92.5 passed; the rates above are means over cases" in text
 
@@ -125,11 +125,11 @@ def test_equal_numbers_of_trials_leave_one_rate(new_run, tmp_path):
     night(new_run, 0, [3, 2, 1, 3, 3])
 
     for command in ("runs", "show night_00", "route --min-quality 0.9"):
-        assert "case mean" not in told(command, tmp_path)
+        assert "case mean" not in output_of(command, tmp_path)
 
 
 def test_a_summary_of_before_is_still_read_and_a_later_one_refused(uneven, tmp_path):
-    document = json.loads(told("summarize uneven --json", tmp_path))
+    document = json.loads(output_of("summarize uneven --json", tmp_path))
     path = tmp_path / "summary.json"
     assert document["schema_version"] == 2
 

@@ -122,10 +122,10 @@ def test_charts_say_the_numbers_of_their_tables(sixteenths):
     )  # fmt: skip
     assert set(drawn) == {(row[0].text, row[at].text, row[limits].text) for row in groups.rows}
 
-    told = leaderboard(frame(report.summary, "models")).to_dict()["description"]
+    description = leaderboard(frame(report.summary, "models")).to_dict()["description"]
 
-    assert "n 62.5 %" in told
-    assert "m 6.2 %" in told
+    assert "n 62.5 %" in description
+    assert "m 6.2 %" in description
 
 
 def test_an_interval_of_a_case_mean_is_drawn_with_a_tick_and_said(new_run):
@@ -149,8 +149,8 @@ def test_an_interval_of_a_case_mean_is_drawn_with_a_tick_and_said(new_run):
         assert "tick" in marks, marks
         points = [layer for layer in spec["layer"] if layer["mark"]["type"] == "point"]
         assert points[0]["encoding"]["y"]["field"] == rate
-        ((told,),) = set(texts_of(chart, "limits_text"))
-        assert told.startswith("case mean 87.5 [")
+        ((limits,),) = set(texts_of(chart, "limits_text"))
+        assert limits.startswith("case mean 87.5 [")
 
 
 def test_time_outs_stand_beyond_the_scale(new_run):
@@ -168,8 +168,10 @@ def test_time_outs_stand_beyond_the_scale(new_run):
     assert set(texts_of(chart, "model_id", "label")) == {
         ("slow", "3 timed out"), ("never", "6 timed out"),
     }  # fmt: skip
-    told = chart.to_dict()["description"]
-    assert "beyond the time limit: never 6; slow 3" in told or "slow 3; never 6" in told
+    description = chart.to_dict()["description"]
+    assert (
+        "beyond the time limit: never 6; slow 3" in description or "slow 3; never 6" in description
+    )
     without = latency(frame(report, "latency"), "e2e_ms").to_dict()
     assert "beyond" not in json.dumps(without)
 
@@ -191,8 +193,8 @@ def test_a_single_unit_has_one_reason_everywhere(tmp_path, n_cases, clusters, re
     report = report_json(nights.runs_dir)
     paged = report_markdown(report)
 
-    for told in (compared.out, gated.out):
-        assert why in " ".join(told.split())
+    for output in (compared.out, gated.out):
+        assert why in " ".join(output.split())
     (answer,) = report.answer
     assert (answer.change, answer.change_why) == ("inconclusive", why)
     assert f"inconclusive: {why}" in paged
@@ -209,10 +211,10 @@ def test_route_counts_what_would_settle_it_in_clusters(tmp_path):
     nights.add(rates={"m": 1.0}, clusters=12)
 
     done = call("route", "--runs", nights.runs_dir, "--min-quality", "0.8")
-    told = call("route", "--runs", nights.runs_dir, "--min-quality", "0.8", "--json")
+    reply = call("route", "--runs", nights.runs_dir, "--min-quality", "0.8", "--json")
 
     assert "12 cases in 1 cluster" in done.out
-    more = json.loads(told.out)["models"][0]["reasons"][1]["more_cases"]
+    more = json.loads(reply.out)["models"][0]["reasons"][1]["more_cases"]
     assert more == 15  # 16 units that all pass are above 80 %
     assert "insufficient data: 15 more clusters of cases" in done.out
 
@@ -287,10 +289,10 @@ def test_route_says_which_repetitions_count_once(new_run):
             run.result(run.plan(f"c{case}", repetition), passed=case > 0, raw_output=f"same {case}")
     run.write()
 
-    told = call("route", "--runs", run.runs_dir).out
+    output = call("route", "--runs", run.runs_dir).out
     (model,) = json.loads(call("route", "--runs", run.runs_dir, "--json").out)["models"]
 
-    assert "of 10 trials in 10 cases (30 further repetitions gave the same bytes" in told
+    assert "of 10 trials in 10 cases (30 further repetitions gave the same bytes" in output
     assert (model["quality"]["n_trials"], model["quality"]["n_identical"]) == (10, 30)
 
 
@@ -324,12 +326,12 @@ def test_a_run_that_was_resumed_took_the_time_it_was_at_work(new_run):
 
     assert listed["took_ms"] == 90_000 + 60_000
     assert listed["wall_clock_ms"] == 2 * DAY_MS + 60_000
-    for told in (
+    for output in (
         call("runs", "--runs", run.runs_dir).out,
         call("show", "run-0", "--runs", run.runs_dir).out,
     ):
-        assert "2m30s" in told
-        assert "2d00h" not in told
+        assert "2m30s" in output
+        assert "2d00h" not in output
 
 
 def test_one_of_a_thing_is_no_plural(new_run):

@@ -106,15 +106,15 @@ def test_near_the_ends_the_margin_is_smaller_and_the_wider_interval_has_to_fit(
     )
 
     assert verdict_of(found, (), Thresholds()) == verdict
-    told = " ".join(limits_of(found, verdict, Thresholds()))
-    assert ("95 % interval lies inside" in told) == (verdict == "unchanged" and rate != 0.9)
+    sentences = " ".join(limits_of(found, verdict, Thresholds()))
+    assert ("95 % interval lies inside" in sentences) == (verdict == "unchanged" and rate != 0.9)
 
 
 def test_a_margin_out_of_reach_near_the_end_says_which_it_is():
     found = difference(0.0, base_rate=1.0, cases_needed=4_000)
 
-    told = " ".join(limits_of(found, "inconclusive", Thresholds()))
-    assert "margin of 1.0 points near 100 % out of reach: needs about 4,000 cases" in told
+    sentences = " ".join(limits_of(found, "inconclusive", Thresholds()))
+    assert "margin of 1.0 points near 100 % out of reach: needs about 4,000 cases" in sentences
 
 
 def test_a_p_that_is_small_alone_and_not_among_many_models_is_said():

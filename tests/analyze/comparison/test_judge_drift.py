@@ -27,7 +27,7 @@ def moved(draws, *, judge=0.0, model=0.0, n=100, answer_sd=0.0):
     return last - first, other - last
 
 
-def told(draws, n_histories, **change):
+def causes(draws, n_histories, **change):
     return Counter(
         likelier_cause(*map(list, moved(draws, **change)), rounding=(1 / 6, 1 / 6))
         for _ in range(n_histories)
@@ -37,7 +37,7 @@ def told(draws, n_histories, **change):
 @pytest.mark.peers
 @pytest.mark.parametrize(("own", "other"), [("judge", "model"), ("model", "judge")])
 def test_who_moved_by_half_a_point_is_named_and_the_other_is_not(own, other):
-    found = told(np.random.default_rng(3), 2000, **{own: 0.5})
+    found = causes(np.random.default_rng(3), 2000, **{own: 0.5})
 
     assert found[own] >= 0.9 * 2000
     assert found[other] + found["both"] <= 0.01 * 2000
@@ -47,9 +47,9 @@ def test_who_moved_by_half_a_point_is_named_and_the_other_is_not(own, other):
 def test_where_nothing_moved_seldom_anything_is_named_and_both_where_both_did():
     draws = np.random.default_rng(4)
 
-    assert told(draws, 1000)[None] >= 900
-    assert told(draws, 400, judge=0.9, model=0.9)["both"] >= 380
-    assert told(draws, 400, judge=0.9, model=-0.9)["both"] >= 320
+    assert causes(draws, 1000)[None] >= 900
+    assert causes(draws, 400, judge=0.9, model=0.9)["both"] >= 380
+    assert causes(draws, 400, judge=0.9, model=-0.9)["both"] >= 320
 
 
 def by_regression(drift, change):

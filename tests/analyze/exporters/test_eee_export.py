@@ -48,8 +48,8 @@ def test_the_score_is_that_of_the_summary_and_the_mean_of_the_rows(new_run, root
     summaries = {one.model_id: one for one in run.summary().models}
     assert found.keys() == summaries.keys() == {"calm", "wild"}
     for model_id, one in found.items():
-        summary, told = summaries[model_id], one.results["pass_rate"]
-        score = told["score_details"]
+        summary, result = summaries[model_id], one.results["pass_rate"]
+        score = result["score_details"]
         assert score["score"] == summary.passed_rate
         correct = [row["evaluation"]["is_correct"] for row in one.rows]
         assert sum(correct) / len(correct) == pytest.approx(score["score"])
@@ -63,7 +63,7 @@ def test_the_score_is_that_of_the_summary_and_the_mean_of_the_rows(new_run, root
         counts = {name: score["details"][name] for name in ("n_missing", "n_without_verdict")}
         assert counts == {"n_missing": "1", "n_without_verdict": "3"}
         assert {row["evaluation_id"] for row in one.rows} == {one.aggregate["evaluation_id"]}
-        assert {row["evaluation_result_id"] for row in one.rows} == {told["evaluation_result_id"]}
+        assert {row["evaluation_result_id"] for row in one.rows} == {result["evaluation_result_id"]}
 
 
 def test_a_trial_without_a_verdict_is_no_row_and_a_failure_that_counts_is_a_wrong_one(
@@ -146,11 +146,11 @@ def test_judges_are_a_score_with_their_prompt_and_stand_in_the_rows(new_run, roo
 
     (one,) = export("judged", root).values()
 
-    told = one.results["judge_score/strict"]
-    assert told["score_details"]["score"] == 6.25
-    assert told["score_details"]["uncertainty"] == {"num_samples": 2}
-    assert told["score_details"]["details"]["n_without_score"] == "1"
-    config = told["metric_config"]
+    result = one.results["judge_score/strict"]
+    assert result["score_details"]["score"] == 6.25
+    assert result["score_details"]["uncertainty"] == {"num_samples": 2}
+    assert result["score_details"]["details"]["n_without_score"] == "1"
+    config = result["metric_config"]
     assert (config["min_score"], config["max_score"]) == (0.0, 10.0)
     scoring = config["llm_scoring"]
     assert scoring["input_prompt"] == PROMPT
@@ -310,11 +310,11 @@ def test_numbers_of_other_tools_have_no_scale_and_a_direction_by_their_name_alon
 
     (one,) = export("latest", root).values()
 
-    told = {name: each["metric_config"] for name, each in one.results.items()}
-    assert told["score/perplexity"]["lower_is_better"] is True
-    assert told["score/part"]["lower_is_better"] is False
-    assert "not recorded" in told["score/part"]["additional_details"]["lower_is_better"]
-    assert not {"score_type", "min_score", "max_score"} & told["score/part"].keys()
+    configs = {name: each["metric_config"] for name, each in one.results.items()}
+    assert configs["score/perplexity"]["lower_is_better"] is True
+    assert configs["score/part"]["lower_is_better"] is False
+    assert "not recorded" in configs["score/part"]["additional_details"]["lower_is_better"]
+    assert not {"score_type", "min_score", "max_score"} & configs["score/part"].keys()
     assert one.results["score/perplexity"]["score_details"]["score"] == 10.0
     assert one.details["left_out.score/huge"] == "too large for a mean"
 

@@ -18,7 +18,7 @@ from tests.support.exported_instances import case, instance, model, report
 
 
 def test_predictions_of_a_report_say_what_was_handed_in():
-    told = predictions_of_report(
+    predictions = predictions_of_report(
         report(
             instance("a", "resolved"),
             instance("b", "fail", solution_patch=None),
@@ -27,12 +27,12 @@ def test_predictions_of_a_report_say_what_was_handed_in():
         )
     )
 
-    assert [(one.instance_id, one.model_patch) for one in told] == [
+    assert [(one.instance_id, one.model_patch) for one in predictions] == [
         ("a", "diff"),
         ("b", None),
         ("c", ""),
     ]
-    assert {one.model_name_or_path for one in told} == {"acme/coder"}
+    assert {one.model_name_or_path for one in predictions} == {"acme/coder"}
 
 
 def test_a_report_without_patches_has_no_predictions():
@@ -41,7 +41,7 @@ def test_a_report_without_patches_has_no_predictions():
 
 
 def test_predictions_of_a_run_are_its_answers():
-    told = predictions_of_folded(
+    predictions = predictions_of_folded(
         model(
             case("a", "resolved"),
             case("b", "error", answer=""),
@@ -50,7 +50,7 @@ def test_predictions_of_a_run_are_its_answers():
         )
     )
 
-    assert [one.model_dump() for one in told] == [
+    assert [one.model_dump() for one in predictions] == [
         {"instance_id": "a", "model_name_or_path": "acme/coder", "model_patch": "an answer"},
         {"instance_id": "b", "model_name_or_path": "acme/coder", "model_patch": ""},
         {"instance_id": "d", "model_name_or_path": "acme/coder", "model_patch": ""},
@@ -58,9 +58,11 @@ def test_predictions_of_a_run_are_its_answers():
 
 
 def test_a_patch_of_blanks_that_the_harness_evaluated_stays_as_it_was():
-    (told,) = predictions_of_folded(model(case("a", "fail", answer=" \n"), provider="swebench"))
+    (prediction,) = predictions_of_folded(
+        model(case("a", "fail", answer=" \n"), provider="swebench")
+    )
 
-    assert told.model_patch == " \n"
+    assert prediction.model_patch == " \n"
 
 
 def test_half_an_answer_is_no_prediction():

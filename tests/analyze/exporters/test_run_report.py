@@ -100,9 +100,9 @@ def test_a_case_that_nothing_judges_is_skipped_and_no_error(run, validator):
     assert (cases["lost"].status, cases["lost"].error_type) == ("error", "http_500")
     with open_session(run.runs_dir) as session:
         (model,) = fold(session, run.run_id)
-    told = swebench_report(of_folded(model), style=5)
-    assert (told.error_ids, told.incomplete_ids) == (("lost",), ("c",))
-    assert told.resolved_ids == ("judged",)
+    harness_report = swebench_report(of_folded(model), style=5)
+    assert (harness_report.error_ids, harness_report.incomplete_ids) == (("lost",), ("c",))
+    assert harness_report.resolved_ids == ("judged",)
     handed_in = {one.instance_id: one.model_patch for one in predictions_of_folded(model)}
     assert handed_in["c"] == "an answer"  # whoever judges it elsewhere has it
 

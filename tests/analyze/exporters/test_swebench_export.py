@@ -45,19 +45,19 @@ def test_style_4_is_what_swebench_4_1_wrote_byte_by_byte():
 
 
 def test_style_5_says_which_failures_are_likely_no_fault_of_the_model():
-    told = json.loads(swebench_json(swebench_report(INSTANCES, style=5, outside=OUTSIDE)))
+    document = json.loads(swebench_json(swebench_report(INSTANCES, style=5, outside=OUTSIDE)))
 
-    assert told["infra_failure_ids"] == ["flask__flask-3", "sphinx__sphinx-8"]
-    assert told["ambiguous_failure_ids"] == ["pylint__pylint-4", "xarray__xarray-11"]
-    assert told["failure_reasons"] == {
+    assert document["infra_failure_ids"] == ["flask__flask-3", "sphinx__sphinx-8"]
+    assert document["ambiguous_failure_ids"] == ["pylint__pylint-4", "xarray__xarray-11"]
+    assert document["failure_reasons"] == {
         "flask__flask-3": "out_of_memory",
         "pylint__pylint-4": "no_tests_collected",
         "sphinx__sphinx-8": "container_unavailable",
         "xarray__xarray-11": "tests_timed_out",
     }
     four = json.loads(swebench_json(swebench_report(INSTANCES, style=4, outside=OUTSIDE)))
-    assert four.items() <= told.items()
-    assert told.keys() - four.keys() == {
+    assert four.items() <= document.items()
+    assert document.keys() - four.keys() == {
         "infra_failure_instances",
         "ambiguous_failure_instances",
         "infra_failure_ids",
@@ -70,16 +70,16 @@ def test_what_only_the_machine_of_the_harness_knows_is_written_back():
     wrote = json.loads(STYLE_4.read_text()) | {"unstopped_containers": ["sweb.eval.x"]}
     leftover = {name: wrote[name] for name in OF_CONTAINERS} | {"style": 4, "outside": []}
 
-    told = swebench_report(INSTANCES, style=4, outside=OUTSIDE, leftover=leftover)
+    harness_report = swebench_report(INSTANCES, style=4, outside=OUTSIDE, leftover=leftover)
 
-    assert swebench_json(told) == json.dumps(wrote, indent=4) + "\n"
+    assert swebench_json(harness_report) == json.dumps(wrote, indent=4) + "\n"
 
 
 def test_an_unreadable_report_is_completed_and_an_error_at_once():
-    told = swebench_report([HarnessInstance("a", "unreadable")], style=5)
+    harness_report = swebench_report([HarnessInstance("a", "unreadable")], style=5)
 
-    assert told.completed_ids == told.error_ids == ("a",)
-    assert told.resolved_ids == told.unresolved_ids == ()
+    assert harness_report.completed_ids == harness_report.error_ids == ("a",)
+    assert harness_report.resolved_ids == harness_report.unresolved_ids == ()
 
 
 def test_a_reason_without_a_failure_is_not_told():
@@ -93,9 +93,9 @@ def test_a_reason_without_a_failure_is_not_told():
 
 
 def test_an_unknown_reason_is_never_taken_for_a_fault_of_the_environment():
-    told = swebench_report([HarnessInstance("a", "error", "solar_flare")], style=5)
+    harness_report = swebench_report([HarnessInstance("a", "error", "solar_flare")], style=5)
 
-    assert (told.infra_failure_ids, told.ambiguous_failure_ids) == ((), ("a",))
+    assert (harness_report.infra_failure_ids, harness_report.ambiguous_failure_ids) == ((), ("a",))
 
 
 def test_an_instance_that_stands_there_twice_is_refused():
@@ -105,19 +105,19 @@ def test_an_instance_that_stands_there_twice_is_refused():
 
 @given(data_sets, st.sets(st.text(max_size=8)), st.sampled_from([4, 5]))
 def test_every_report_agrees_with_itself(instances, outside, style):
-    told = json.loads(swebench_json(swebench_report(instances, style=style, outside=outside)))
+    document = json.loads(swebench_json(swebench_report(instances, style=style, outside=outside)))
     unknown = outside - {one.instance_id for one in instances}
     missing = [one for one in instances if one.outcome == "incomplete"]
 
-    found = swebench_problems(json.loads(json.dumps(told)))
+    found = swebench_problems(json.loads(json.dumps(document)))
 
-    assert told["total_instances"] == len(instances)
-    assert told["submitted_instances"] == len(instances) - len(missing) + len(unknown)
+    assert document["total_instances"] == len(instances)
+    assert document["submitted_instances"] == len(instances) - len(missing) + len(unknown)
     assert found == ()
 
 
 def test_instances_of_a_v2_report_keep_their_one_class():
-    told = of_report(
+    folded = of_report(
         report(
             instance("a", "resolved"),
             instance("b", "fail"),
@@ -130,7 +130,7 @@ def test_instances_of_a_v2_report_keep_their_one_class():
         )
     )
 
-    assert [one[:3] for one in told] == [
+    assert [one[:3] for one in folded] == [
         ("a", "resolved", None),
         ("b", "unresolved", None),
         ("c", "empty_patch", None),
@@ -143,13 +143,13 @@ def test_instances_of_a_v2_report_keep_their_one_class():
 
 
 def test_a_v2_report_without_any_patch_has_no_empty_ones():
-    told = of_report(report(instance("a", "fail", solution_patch=None)))
+    folded = of_report(report(instance("a", "fail", solution_patch=None)))
 
-    assert [one[:3] for one in told] == [("a", "unresolved", None)]
+    assert [one[:3] for one in folded] == [("a", "unresolved", None)]
 
 
 def test_cases_of_a_run_become_instances():
-    told = of_folded(
+    folded = of_folded(
         model(
             case("a", "resolved"),
             case("b", "fail", violation="too long", error_code="unreadable"),
@@ -159,7 +159,7 @@ def test_cases_of_a_run_become_instances():
         )
     )
 
-    assert [one[:3] for one in told] == [
+    assert [one[:3] for one in folded] == [
         ("a", "resolved", None),
         ("b", "unresolved", None),
         ("c", "empty_patch", None),
@@ -178,8 +178,8 @@ def test_a_run_imported_from_the_harness_gets_its_own_words_back():
         case("f", "error", error_code="unresolved", violation="container_unavailable"),
     )
 
-    told = of_folded(model(*cases, provider="swebench"))
-    assert [one[:3] for one in told] == [
+    folded = of_folded(model(*cases, provider="swebench"))
+    assert [one[:3] for one in folded] == [
         ("a", "resolved", None),
         ("b", "unresolved", "out_of_memory"),
         ("c", "empty_patch", None),
@@ -196,9 +196,12 @@ def test_a_reason_that_only_a_later_harness_gives_stays_what_that_called_it():
         case("b", "fail", **unknown),
     )
 
-    told = swebench_report(of_folded(model(*cases, provider="swebench")), style=5)
+    harness_report = swebench_report(of_folded(model(*cases, provider="swebench")), style=5)
 
-    assert (told.infra_failure_ids, told.ambiguous_failure_ids) == (("a",), ("b",))
+    assert (harness_report.infra_failure_ids, harness_report.ambiguous_failure_ids) == (
+        ("a",),
+        ("b",),
+    )
 
 
 @pytest.mark.parametrize(

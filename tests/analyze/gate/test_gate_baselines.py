@@ -146,11 +146,11 @@ def test_the_pass_rate_leads_however_the_metrics_are_named(answer):
 
 def test_one_baseline_is_said_once(answer):
     result = answer(8, BOTH)
-    told = on_screen(gate_document(result))
+    screen = on_screen(gate_document(result))
 
     assert result.other_baselines == ()
-    assert "baseline    night-001 to night-007 (7 runs) [history]\n" in told
-    assert "held against" not in told
+    assert "baseline    night-001 to night-007 (7 runs) [history]\n" in screen
+    assert "held against" not in screen
 
 
 def test_nights_of_another_time_are_no_baseline_after_the_pass_rate_recovered(answer):
@@ -231,13 +231,13 @@ def test_the_first_run_of_a_suite_cannot_be_judged_and_says_what_follows(
     xml = tmp_path / "gate.xml"
     args = ("gate", "night-001", "--baseline", baseline, "--runs", nights)
     done = call(*args, "--junit", xml)
-    told = " ".join(done.out.split())
+    screen = " ".join(done.out.split())
 
     assert (done.code, done.err) == (3, "")
-    assert told.startswith("gate: cannot judge (2 cannot judge)")
-    assert f"baseline no run yet [{baseline}]" in told
-    assert f"`{baseline}` means a run of suite `smoke` before `night-001`, and there is" in told
-    assert "nothing to compare it with yet; the gate of the next run is held against" in told
+    assert screen.startswith("gate: cannot judge (2 cannot judge)")
+    assert f"baseline no run yet [{baseline}]" in screen
+    assert f"`{baseline}` means a run of suite `smoke` before `night-001`, and there is" in screen
+    assert "nothing to compare it with yet; the gate of the next run is held against" in screen
     gate, *models = JUnitXml.fromfile(xml)
     assert [(case.name, case.classname) for case in gate] == [
         ("gate: passed_rate", "same"), ("gate: passed_rate", "slow"),

@@ -490,9 +490,9 @@ def test_text_from_files_is_only_text(gate_of_drop, tmp_path):
         'reason = "\\u001b[31m <b>|"\nauthor = "\\u202eana"\n'
     )
 
-    told = " ".join(gate_of_drop("--quarantine", path).out.split())  # wherever a line ended
+    screen = " ".join(gate_of_drop("--quarantine", path).out.split())  # wherever a line ended
 
-    assert "\\x1b[31m <b>|; \\u202eana" in told
+    assert "\\x1b[31m <b>|; \\u202eana" in screen
     assert "&lt;b&gt;\\|" in gate_of_drop("--quarantine", path, "--format", "md").out
 
 
@@ -513,7 +513,7 @@ def test_the_file_of_the_thresholds_is_named_with_its_hash(new_run, tmp_path):
     project = tmp_path / "benchlake.yaml"
     project.write_text("schema_version: 1\nthresholds: {min_coverage: 0.5}\n")
     digest = hashlib.sha256(project.read_bytes()).hexdigest()
-    told = [forked("gate", *form, cwd=tmp_path).out for form in ((), ("--format", "md"))]
+    outputs = [forked("gate", *form, cwd=tmp_path).out for form in ((), ("--format", "md"))]
 
-    assert f"thresholds  benchlake.yaml, sha256 {digest[:12]}\n" in told[0]
-    assert f"- thresholds: benchlake.yaml, sha256 {digest[:12]}\n" in told[1]
+    assert f"thresholds  benchlake.yaml, sha256 {digest[:12]}\n" in outputs[0]
+    assert f"- thresholds: benchlake.yaml, sha256 {digest[:12]}\n" in outputs[1]

@@ -123,17 +123,17 @@ def test_a_shift_is_told_with_its_first_run_its_size_and_what_to_do(answer, gate
     (shift,) = answer(15).open_shifts
     line = answer(15).lines[0]
     done = gate(15)
-    told = " ".join(done.out.split())
+    screen = " ".join(done.out.split())
 
     assert (shift.first_run, shift.last_run_before, shift.n_runs) == ("night-09", "night-08", 6)
     assert (shift.before, shift.size, shift.is_tolerated) == pytest.approx((0.9, -0.3, False))
     assert (line.outcome, line.by_open_shift) == ("failed", True)
     assert done.code == 1
-    assert "recovered nor acknowledged: -30.0 points since night-09 (6 runs); against" in told
-    assert "smoke / good, pass rate: 90.0 -> 60.0 % passed (-30.0 points) since night-09" in told
-    assert "analyze regressions --suite smoke --model good --since night-09 --runs " in told
-    assert "--confirm" not in told  # a fresh run would not change it
-    assert "no fresh run clears an open shift: mend what broke, or acknowledge it in a" in told
+    assert "recovered nor acknowledged: -30.0 points since night-09 (6 runs); against" in screen
+    assert "smoke / good, pass rate: 90.0 -> 60.0 % passed (-30.0 points) since night-09" in screen
+    assert "analyze regressions --suite smoke --model good --since night-09 --runs " in screen
+    assert "--confirm" not in screen  # a fresh run would not change it
+    assert "no fresh run clears an open shift: mend what broke, or acknowledge it in a" in screen
 
 
 def test_the_command_that_is_told_prints_the_entry(answer):
@@ -173,11 +173,11 @@ def test_a_time_that_shifted_is_named_and_fails_nothing():
     rules = RULES.model_copy(update={"metrics": ("e2e_ms",)})
     judged = judge(comparison(group(difference(), ratios=(ratio(),))), rules)
     result = with_open_shifts(judged, [open_shift("e2e_ms")])
-    told = on_screen(gate_document(result))
+    screen = on_screen(gate_document(result))
 
     assert (result.exit_code, result.schema_version) == (0, 2)
-    assert "s / m, time: 400 -> 800 ms (x 2.00) since night-09 (6 runs;" in told
-    assert "named only: shifts of times and costs fail nothing" in told
+    assert "s / m, time: 400 -> 800 ms (x 2.00) since night-09 (6 runs;" in screen
+    assert "named only: shifts of times and costs fail nothing" in screen
 
 
 def test_a_model_that_nothing_is_compared_of_fails_by_its_shift():
@@ -202,11 +202,11 @@ def test_a_drop_that_stands_and_is_seen_tonight_too_is_no_matter_of_a_fresh_run(
     rate = {"before": 0.9, "after": 0.7, "now": 0.7, "size": -0.2, "is_tolerated": False}
     judged = judge(comparison(group(difference(-0.1, 0.05, q=0.01))), RULES)
     result = with_open_shifts(judged, [open_shift(**rate)])
-    told = on_screen(gate_document(result))
+    screen = on_screen(gate_document(result))
 
     assert [line.by_open_shift for line in result.lines] == [False]
-    assert "a fresh run tells" not in told
-    assert "no fresh run clears an open shift" in told
+    assert "a fresh run tells" not in screen
+    assert "no fresh run clears an open shift" in screen
     assert "a fresh run tells" in on_screen(gate_document(judged))
 
 
@@ -219,12 +219,12 @@ def test_an_outage_does_not_hide_a_shift(answer):
 
 
 def test_markdown_and_junit_name_it(gate, tmp_path):
-    told = gate(15, "--format", "md", "--junit", tmp_path / "gate.xml").out
+    page = gate(15, "--format", "md", "--junit", tmp_path / "gate.xml").out
     suite = next(iter(JUnitXml.fromfile(tmp_path / "gate.xml")))
     (case,) = list(suite)
 
-    assert "### Open shifts, until the level is back or a file for --known acknowledges" in told
-    assert "since night-09" in told
+    assert "### Open shifts, until the level is back or a file for --known acknowledges" in page
+    assert "since night-09" in page
     assert case.result[0].type == "open_shift"
     assert "analyze regressions --suite smoke --model good --since night-09" in case.system_out
 
@@ -242,14 +242,14 @@ def test_a_report_and_the_library_name_it_unless_it_is_acknowledged(
 ):
     path = entry
     asked = ("report", nights, "--run", "night-15", "--format", "md")
-    markdown, told = report_markdown(report), call(*asked, "--known", path).out
+    markdown, output = report_markdown(report), call(*asked, "--known", path).out
 
     assert "## Open shifts" in markdown
     assert "analyze regressions --suite smoke --model good --since night-09" in markdown
     headline = next(line for line in markdown.splitlines() if " fell " in line)
     assert re.match(r"\W*good fell [\d.]+ points since night\W+09; ", headline), headline
-    assert "smoke / good, pass rate: " not in told
-    shift = next(line for line in told.splitlines() if "pass rate fell from" in line)
+    assert "smoke / good, pass rate: " not in output
+    shift = next(line for line in output.splitlines() if "pass rate fell from" in line)
     assert "(known to " in shift.replace("\\", "")
     acknowledged = history.report("night-15", known=path)
     gates = [answer(15, known=known).exit_code for known in (None, path)]
@@ -278,10 +278,10 @@ def test_a_list_of_runs_ends_with_what_stands_at_the_newest(tmp_path):
     path = tmp_path / "known.toml"
     path.write_text(ENTRY.replace('"good"', '"m"').replace("night-09", "night-008"))
     runs = ("runs", "--runs", nights.runs_dir)
-    told = call(*runs, "--limit", "1").out
+    listing = call(*runs, "--limit", "1").out
 
-    assert "\n\nopen shifts, until the level is back or a file for --known" in told
-    assert "smoke / m, pass rate: 100.0 -> 0.0 % passed (-100.0 points) since" in told
-    assert "--suite smoke --model m --since night-008" in told.splitlines()[-1]
+    assert "\n\nopen shifts, until the level is back or a file for --known" in listing
+    assert "smoke / m, pass rate: 100.0 -> 0.0 % passed (-100.0 points) since" in listing
+    assert "--suite smoke --model m --since night-008" in listing.splitlines()[-1]
     assert "open shifts" not in call(*runs, "--known", path).out
     assert "open shifts" not in call(*runs, "--model", "n").out

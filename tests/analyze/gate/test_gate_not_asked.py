@@ -106,9 +106,9 @@ def test_to_ask_for_the_model_judges_its_newest_run(history):
 
 
 def test_a_list_names_it_however_few_runs_are_listed(nights):
-    told = call("runs", "--runs", nights, "--limit", "1").out
-    assert "smoke / left, pass rate: 100.0 -> 0.0 % passed" in told
-    assert "last asked in night-011" in " ".join(told.split())
+    listing = call("runs", "--runs", nights, "--limit", "1").out
+    assert "smoke / left, pass rate: 100.0 -> 0.0 % passed" in listing
+    assert "last asked in night-011" in " ".join(listing.split())
     assert "open shifts" not in call("runs", "--runs", nights, "--suite", "younger").out
 
 
@@ -117,7 +117,7 @@ def test_an_entry_that_fits_no_shift_is_named_by_each(nights, history, tmp_path)
     path.write_text(UNKNOWN)
     report = history.report("night-013", known=path)
     result = history.gate("night-013", known=path)
-    told = {
+    outputs = {
         "gate": on_screen(gate_document(result)),
         "gate of an older run": on_screen(gate_document(history.gate("night-012", known=path))),
         "runs": call("runs", "--runs", nights, "--known", path).out,
@@ -126,7 +126,7 @@ def test_an_entry_that_fits_no_shift_is_named_by_each(nights, history, tmp_path)
     }
 
     assert [one.first_run for one in result.unused_shifts] == ["night-004", "night-013", "nowhere"]
-    for name, out in told.items():
+    for name, out in outputs.items():
         flat = " ".join(out.replace("\\", "").split())
         assert "no such shift" in flat, name
         assert "left: pass rate fell since nowhere (ann: misspelt)" in flat, name

@@ -135,8 +135,8 @@ def test_links_out_of_the_outputs_are_left_out_and_told(tmp_path, runs_dir, outs
     (written,) = import_pae(tree.root, runs_dir)
 
     assert written.n_trials == 2
-    (told,) = [one for one in written.findings if one.code == "left_out"]
-    assert "2 left out, 'etc' for one" in told.message
+    (finding,) = [one for one in written.findings if one.code == "left_out"]
+    assert "2 left out, 'etc' for one" in finding.message
     names = {path.name for path in (written.run_dir / SOURCE_FOLDER).rglob("run_?.json")}
     assert names == {"run_1.json", "run_3.json"}
 

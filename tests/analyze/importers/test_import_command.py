@@ -66,9 +66,9 @@ def test_an_import_says_what_it_made_and_what_to_type_next(here):
     done = forked("import", "sf-bench", "report.json", cwd=here)
 
     assert (done.code, done.err) == (0, "")
-    first, *told, last = done.out.splitlines()
+    first, *warnings, last = done.out.splitlines()
     assert first == "runs/anthropic-claude-20260127_100000: 4 results, 1 without a result"
-    assert told == [
+    assert warnings == [
         "  warning: /instances/0/resolved: by its score and components the instance is not "
         "resolved; the report says it is"
     ]
@@ -92,13 +92,13 @@ def test_the_same_import_again_says_that_it_is_there(here):
 def test_json_has_everything(here):
     given(here, report(*INSTANCES, start_time="?", created_at="?"))
 
-    (told,) = json.loads(call("import", "sf-bench", ".", "--json", "--runs", "elsewhere").out)
+    (document,) = json.loads(call("import", "sf-bench", ".", "--json", "--runs", "elsewhere").out)
 
-    assert (told["run_id"], told["run_dir"]) == (
+    assert (document["run_id"], document["run_dir"]) == (
         "anthropic-claude-20260127_100000", "elsewhere/anthropic-claude-20260127_100000",
     )  # fmt: skip
-    assert (told["n_trials"], told["n_unfinished"], told["is_new"]) == (4, 1, True)
-    assert "no_time" in {finding["code"] for finding in told["findings"]}
+    assert (document["n_trials"], document["n_unfinished"], document["is_new"]) == (4, 1, True)
+    assert "no_time" in {finding["code"] for finding in document["findings"]}
 
 
 @pytest.mark.parametrize(
@@ -276,10 +276,10 @@ def test_an_answer_that_nobody_kept_is_not_called_empty(here):
     with open_session(here / "runs") as session:
         ((case, model),) = session.rows("select case_id, model_id from trials where passed limit 1")
 
-    told = call("show", "r", case, model).out
+    page = call("show", "r", case, model).out
 
-    assert "No text of an answer is kept." in told
-    assert "was empty" not in told
+    assert "No text of an answer is kept." in page
+    assert "was empty" not in page
 
 
 def test_events_are_no_results_and_a_torn_line_is_told(here):
@@ -319,9 +319,9 @@ def test_a_run_that_went_on_is_brought_up_to_date(here):
     older(here / "theirs", "a", n=3)
     (source / "summary.json").write_text("{}")
 
-    (told,) = json.loads(call("import", "openclaw-bench", source, "--json").out)
+    (document,) = json.loads(call("import", "openclaw-bench", source, "--json").out)
 
-    assert (told["n_trials"], told["is_new"]) == (5, True)
+    assert (document["n_trials"], document["is_new"]) == (5, True)
     assert contents(here / "runs" / "a") == contents(source)
     assert n_trials(here) == 5
 
@@ -358,9 +358,9 @@ def test_runs_that_are_there_already_are_left_alone(here):
     folder = older(here / "runs", "a")
     before = contents(folder)
 
-    (told,) = json.loads(call("import", "openclaw-bench", "runs", "--json").out)
+    (document,) = json.loads(call("import", "openclaw-bench", "runs", "--json").out)
 
-    assert not told["is_new"]
+    assert not document["is_new"]
     assert contents(folder) == before
 
 
@@ -425,10 +425,10 @@ def test_two_imports_at_once_wait_for_each_other(here):
     assert not list((here / "runs").iterdir())
     os.close(handle)
 
-    told = [process.communicate(timeout=60)[0] for process in both]
+    outputs = [process.communicate(timeout=60)[0] for process in both]
 
     assert [process.returncode for process in both] == [0, 0]
-    assert sorted("was there already" in text for text in told) == [False, True]
+    assert sorted("was there already" in text for text in outputs) == [False, True]
 
 
 def test_a_deleted_import_is_made_again(here):

@@ -90,8 +90,10 @@ def test_every_number_of_tasks_and_groups_is_a_headline_as_the_file_has_it(tmp_p
     (written,) = run(path, runs_dir)
 
     record = load_import_record(written.run_dir)
-    told = {(one.tag, one.name): (one.metric, one.value, one.stderr) for one in record.headlines}
-    assert told == {
+    headlines = {
+        (one.tag, one.name): (one.metric, one.value, one.stderr) for one in record.headlines
+    }
+    assert headlines == {
         ("sums", "exact_match,strict"): ("mean", 0.5, 0.5),
         ("sums", "exact_match,loose"): ("mean", 1.0, None),
         ("caps", "acc,none"): ("aggregate", 0.25, 0.125),
@@ -242,9 +244,9 @@ def test_rows_that_are_none_are_left_out_with_a_reason(tmp_path, runs_dir):
 
     (written,) = run(path, runs_dir)
 
-    told = [one for one in written.findings if one.code == "row_left_out"]
-    assert [one.line for one in told] == [5, 6, 7, 8, 9]
-    assert "document 0 is there already" in told[-1].message
+    findings = [one for one in written.findings if one.code == "row_left_out"]
+    assert [one.line for one in findings] == [5, 6, 7, 8, 9]
+    assert "document 0 is there already" in findings[-1].message
     assert written.n_trials == 2
 
 

@@ -730,11 +730,11 @@ def test_two_imported_runs_are_compared_once_cases_may_be_called_the_same(tmp_pa
 
 def test_every_file_is_told_of_while_it_works(outputs, runs_dir):
     full_tree(outputs)
-    told = []
+    progress = []
 
-    import_pae(outputs, runs_dir, lambda n_done, n_all: told.append((n_done, n_all)))
+    import_pae(outputs, runs_dir, lambda n_done, n_all: progress.append((n_done, n_all)))
 
-    assert told == [(number, 22) for number in range(1, 23)]
+    assert progress == [(number, 22) for number in range(1, 23)]
 
 
 def test_an_agent_that_was_never_started_made_no_request(tree, outputs, runs_dir):
@@ -756,18 +756,18 @@ def test_score_dimensions_and_checks_of_a_judge_are_shown_and_stand_on_the_page(
     shown = call("show", RUN_ID, "plain", "alpha_1", 1, "--runs", runs_dir).out
     page = call("report", f"{runs_dir}/{RUN_ID}", "--format", "json").out
 
-    told = [
+    expected = [
         "evaluation judge_new: final score 9",
         "  dimensions  autonomy 8, closeness 8, efficiency 8, process 8, spark 8, task 8",
         "  checks      2 passed, 0 failed, 0 could not run",
         "evaluation judge_old: final score 7.25",
     ]
-    assert [line for line in told if line not in shown] == []
+    assert [line for line in expected if line not in shown] == []
     (trial,) = (
         one for one in json.loads(page)["transcripts"]["shown"]
         if (one["model_id"], one["case_id"], one["repetition"]) == ("alpha_1", "plain", 1)
     )  # fmt: skip
-    assert trial["judged"][: len(told)] == told
+    assert trial["judged"][: len(expected)] == expected
 
 
 @pytest.mark.parametrize(

@@ -95,11 +95,11 @@ def test_the_head_of_a_column_is_a_headline_and_what_it_hides_is_told(tmp_path, 
 
     (written,) = run(given(tmp_path, value), runs_dir)
 
-    told = {
+    numbers = {
         (one.name, one.metric): (one.value, one.is_computed)
         for one in load_import_record(written.run_dir).headlines
     }
-    assert told == {
+    assert numbers == {
         ("pass", "pass rate"): (0.5, True), ("pass", "testPassCount"): (2, False),
         ("pass", "testFailCount"): (1, False), ("pass", "testErrorCount"): (1, False),
         ("score", "sum"): (2.5, False), ("part", "sum"): (1.5, False),
@@ -181,7 +181,7 @@ def test_several_prompts_are_columns_of_their_own(tmp_path, runs_dir):
 
 
 @pytest.mark.parametrize(
-    ("provider", "told"),
+    ("provider", "names"),
     [
         ({"id": "openai:chat:gpt-4o"}, ("openai", "gpt-4o", "openai_chat_gpt-4o")),
         ({"id": "bedrock:us.claude-v1:0"}, ("bedrock", "us.claude-v1:0", "bedrock_us_claude-v1_0")),
@@ -191,11 +191,11 @@ def test_several_prompts_are_columns_of_their_own(tmp_path, runs_dir):
         ({"id": None, "label": ""}, ("promptfoo", "unknown", "unknown")),
     ],
 )
-def test_a_provider_is_how_it_is_reached_and_a_model(tmp_path, runs_dir, provider, told):
+def test_a_provider_is_how_it_is_reached_and_a_model(tmp_path, runs_dir, provider, names):
     (written,) = run(given(tmp_path, export(row(provider=provider))), runs_dir)
 
     (line,) = lines(written)
-    assert (line.provider, line.model, line.model_id) == told
+    assert (line.provider, line.model, line.model_id) == names
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,10 @@ def test_a_database_is_a_run_for_each_evaluation_that_has_rows(tmp_path, runs_di
         run(path, runs_dir, run_id="x")
 
 
-@pytest.mark.parametrize("beside", [(), ("-wal",), ("-wal", "-shm")])
-def test_a_database_is_read_with_its_log_and_nothing_is_left_beside_it(tmp_path, runs_dir, beside):
+@pytest.mark.parametrize("suffixes", [(), ("-wal",), ("-wal", "-shm")])
+def test_a_database_is_read_with_its_log_and_nothing_is_left_beside_it(
+    tmp_path, runs_dir, suffixes
+):
     path = database(tmp_path / "first.db", one=[row("a")])
     folder = tmp_path / "theirs"
     folder.mkdir()
@@ -290,7 +292,7 @@ def test_a_database_is_read_with_its_log_and_nothing_is_left_beside_it(tmp_path,
         base.execute("update evals set id = 'renamed'")
         base.execute("update eval_results set eval_id = 'renamed'")
         base.commit()
-        for end in ("", *beside):
+        for end in ("", *suffixes):
             shutil.copyfile(f"{path}{end}", f"{folder / 'promptfoo.db'}{end}")
     before = {one.name: one.read_bytes() for one in folder.iterdir() if one.suffix != ".db-shm"}
     names = sorted(one.name for one in folder.iterdir())
@@ -299,7 +301,7 @@ def test_a_database_is_read_with_its_log_and_nothing_is_left_beside_it(tmp_path,
     written = run(folder / "promptfoo.db", runs_dir)
 
     assert found.format == "promptfoo"
-    assert [one.run_dir.name for one in written] == ["renamed" if beside else "one"]
+    assert [one.run_dir.name for one in written] == ["renamed" if suffixes else "one"]
     assert sorted(one.name for one in folder.iterdir()) == names
     assert {name: (folder / name).read_bytes() for name in before} == before
 

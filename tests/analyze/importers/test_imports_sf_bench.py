@@ -84,10 +84,10 @@ def test_each_instance_with_a_result_is_a_trial(tmp_path, runs_dir):
     assert written.run_dir == runs_dir / "anthropic-claude-20260127_100000"
     assert (written.n_trials, written.n_unfinished, written.is_new) == (4, 1, True)
     found = rows(runs_dir)
-    told = {
+    verdicts = {
         name: (row["success"], row["passed"], row["failure_type"]) for name, row in found.items()
     }
-    assert told == {
+    assert verdicts == {
         "apex-1": (True, True, None), "apex-2": (True, False, None),
         "flow-1": (False, None, "exception"), "flow-2": (False, False, "timeout"),
     }  # fmt: skip

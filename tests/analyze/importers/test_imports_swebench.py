@@ -82,11 +82,11 @@ def log(folder, instance_id, *, resolved=True, at=1_760_000_000, tests=None):
     """Write what the harness writes of one instance: its log first, its report a minute later."""
     where = folder / instance_id
     where.mkdir(parents=True)
-    told = {"resolved": resolved, "patch_exists": True}
+    outcome = {"resolved": resolved, "patch_exists": True}
     if tests is not None:
-        told["tests_status"] = tests
+        outcome["tests_status"] = tests
     (where / "run_instance.log").write_text("INFO")
-    (where / "report.json").write_text(json.dumps({instance_id: told}))
+    (where / "report.json").write_text(json.dumps({instance_id: outcome}))
     os.utime(where / "run_instance.log", (at, at))
     os.utime(where / "report.json", (at + 60, at + 60))
 
@@ -103,8 +103,10 @@ def exported(runs_dir, run_id, style):
     with open_session(runs_dir) as session:
         (model,) = fold(session, run_id)
     left = record.leftover
-    told = swebench_report(of_folded(model), style=style, outside=left["outside"], leftover=left)
-    return swebench_json(told)
+    harness_report = swebench_report(
+        of_folded(model), style=style, outside=left["outside"], leftover=left
+    )
+    return swebench_json(harness_report)
 
 
 def test_each_outcome_becomes_what_it_says_of_the_model(file, runs_dir):
@@ -113,11 +115,11 @@ def test_each_outcome_becomes_what_it_says_of_the_model(file, runs_dir):
     assert (written.run_dir.name, written.n_trials, written.n_unfinished) == (
         "acme__big-1.5.nightly", 8, 1,
     )  # fmt: skip
-    told = {
+    outcomes = {
         name: tuple(row[field] for field in ("passed", "failure_type", "error_code", "violation"))
         for name, row in rows(runs_dir).items()
     }
-    assert told == {
+    assert outcomes == {
         "a__a-1": (True, None, None, None),
         "b__b-2": (False, None, "unresolved", None),
         "c__c-3": (None, "container_error", "unresolved", "container_unavailable"),
@@ -127,7 +129,7 @@ def test_each_outcome_becomes_what_it_says_of_the_model(file, runs_dir):
         "g__g-7": (None, "exception", "error", None),
         "h__h-8": (None, "container_error", "error", "out_of_memory"),
     }
-    assert rows(runs_dir, "plans").keys() - told.keys() == {"z__z-9"}
+    assert rows(runs_dir, "plans").keys() - outcomes.keys() == {"z__z-9"}
     record = load_import_record(written.run_dir)
     assert record.leftover == {"outside": ["out-1"], "style": 5}
 

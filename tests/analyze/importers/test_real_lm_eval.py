@@ -63,20 +63,20 @@ def stderr_of(values):
 @pytest.mark.parametrize("kind", ["completions", "chat"])
 def test_each_number_is_the_mean_of_our_rows_to_the_last_digit(made, tmp_path, kind):
     written, lines = imported(made[kind], tmp_path / "runs")
-    told = json.loads(made[kind].read_text())
+    document = json.loads(made[kind].read_text())
     record = load_import_record(written.run_dir)
     headlines = {(one.tag, one.name): one for one in record.headlines}
 
     n_checked = 0
-    for task in told["n-samples"]:
-        for key, value in told["results"][task].items():
+    for task in document["n-samples"]:
+        for key, value in document["results"][task].items():
             if "," not in key or "_stderr" in key:
                 continue
             values = values_of(lines, task, key)
             headline = headlines[task, key]
-            assert len(values) == told["n-samples"][task]["effective"]
+            assert len(values) == document["n-samples"][task]["effective"]
             assert sum(values) / len(values) == value == headline.value
-            error = told["results"][task][key.replace(",", "_stderr,")]
+            error = document["results"][task][key.replace(",", "_stderr,")]
             assert headline.stderr == error == pytest.approx(stderr_of(values), rel=1e-12)
             assert headline.metric == "mean"
             n_checked += 1
@@ -87,24 +87,24 @@ def test_each_number_is_the_mean_of_our_rows_to_the_last_digit(made, tmp_path, k
 
 def test_the_verdict_is_the_first_number_and_its_rate_the_same(made, tmp_path):
     written, lines = imported(made["completions"], tmp_path / "runs")
-    told = json.loads(made["completions"].read_text())["results"]
+    results = json.loads(made["completions"].read_text())["results"]
 
     assert load_import_record(written.run_dir).leftover["verdicts"] == {
         "sums": "exact_match,strict", "few_sums": "exact_match,strict", "capitals": "acc,none",
     }  # fmt: skip
     for task, key in (("sums", "exact_match,strict"), ("capitals", "acc,none")):
         passed = [one.passed for one in lines if one.prompt_id.startswith(f"{task}/")]
-        assert sum(passed) / len(passed) == told[task][key]
-    assert 0 < told["sums"]["exact_match,strict"] < told["sums"]["exact_match,loose"] < 1
+        assert sum(passed) / len(passed) == results[task][key]
+    assert 0 < results["sums"]["exact_match,strict"] < results["sums"]["exact_match,loose"] < 1
 
 
 def test_groups_are_pooled_or_means_of_tasks_as_their_configuration_says(made, tmp_path):
     headlines = {}
     for kind in ("completions", "chat"):
         written, lines = imported(made[kind], tmp_path / kind)
-        told = load_import_record(written.run_dir)
-        headlines |= {(one.tag, one.name): one.value for one in told.headlines}
-        assert told.suite_id == ("pooled" if kind == "completions" else "plain")
+        record = load_import_record(written.run_dir)
+        headlines |= {(one.tag, one.name): one.value for one in record.headlines}
+        assert record.suite_id == ("pooled" if kind == "completions" else "plain")
 
     tasks = [values_of(lines, task, "exact_match,strict") for task in ("sums", "few_sums")]
     pooled = [value for values in tasks for value in values]

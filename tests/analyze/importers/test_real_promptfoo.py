@@ -34,9 +34,9 @@ def made(tmp_path_factory):
         endpoint.close()
 
 
-def n_down(told):
+def n_down(document):
     """Errors are asked again; all else is in its cache."""
-    return told["results"]["stats"]["errors"]
+    return document["results"]["stats"]["errors"]
 
 
 def imported(path, runs_dir):
@@ -60,10 +60,10 @@ def score_of(lines):
 
 @pytest.mark.parametrize("name", ["first-out.json", "first-out.jsonl", "home/promptfoo.db"])
 def test_counts_and_scores_of_each_column_are_promptfoos(made, tmp_path, name):
-    folder, told, _ = made
+    folder, document, _ = made
     written, lines = imported(folder / name, tmp_path / "runs")[0]
     headlines = load_import_record(written.run_dir).headlines
-    prompts = told["results"]["prompts"]
+    prompts = document["results"]["prompts"]
     model_ids = list(dict.fromkeys(one.model_id for one in headlines))
 
     assert (len(prompts), len(model_ids), len(lines)) == (2, 2, 32)
@@ -78,7 +78,7 @@ def test_counts_and_scores_of_each_column_are_promptfoos(made, tmp_path, name):
         assert shown["pass", "pass rate"] == theirs[0] / sum(theirs)
         assert [shown["pass", f"test{name}Count"] for name in ("Pass", "Fail", "Error")] == theirs
         assert shown["score", "sum"] == pytest.approx(metrics["score"], rel=1e-12)
-    stats = told["results"]["stats"]
+    stats = document["results"]["stats"]
     assert counts_of(lines) == (stats["successes"], stats["failures"], stats["errors"])
     assert format_of(folder / name) == "promptfoo"
 
@@ -86,7 +86,7 @@ def test_counts_and_scores_of_each_column_are_promptfoos(made, tmp_path, name):
 def test_what_has_no_verdict_is_told_apart_from_what_failed(made, tmp_path):
     ((_, lines),) = imported(made[0] / "first-out.json", tmp_path / "runs")
 
-    told = {
+    outcomes = {
         (
             one.prompt_name,
             one.passed,
@@ -95,7 +95,7 @@ def test_what_has_no_verdict_is_told_apart_from_what_failed(made, tmp_path):
         )
         for one in lines
     }
-    assert told == {
+    assert outcomes == {
         ("equal", True, None, ("passed", "passed")), ("bye", False, None, ("failed",)),
         ("long", True, None, ("passed",)), ("js", None, None, ("error",)),
         ("down", None, "http_400", ()), ("one", None, None, ()), ("two", None, None, ()),

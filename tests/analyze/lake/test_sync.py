@@ -100,12 +100,12 @@ def assert_lake_is_the_logs(runs_dir):
 def test_many_runs_come_in_together_and_only_once(runs_dir):
     for number in range(60):
         make(runs_dir, f"r{number}", started_at_ms=1_764_547_199_000 + number * 86_400_000)
-    told = []
+    steps = []
 
-    first = sync(runs_dir, progress=lambda done, total: told.append((done, total)))
+    first = sync(runs_dir, progress=lambda done, total: steps.append((done, total)))
 
     assert (first.n_runs, first.n_rows, first.problems) == (60, 180, ())
-    assert told[-1][0] == told[-1][1] > 0
+    assert steps[-1][0] == steps[-1][1] > 0
     assert_lake_is_the_logs(runs_dir)
     assert len(live_files(lake_of(runs_dir), "results")) <= 3, "one a month"
     assert not has_changes(runs_dir)

@@ -338,8 +338,8 @@ def test_limits_of_the_project_are_in_force(history):
     )
 
     digest = hashlib.sha256((work / "benchlake.yaml").read_bytes()).hexdigest()
-    told = done.out.splitlines()[-2:]
-    assert " ".join(" ".join(told).split()).endswith(f"(benchlake.yaml, sha256 {digest[:12]})")
+    lines = done.out.splitlines()[-2:]
+    assert " ".join(" ".join(lines).split()).endswith(f"(benchlake.yaml, sha256 {digest[:12]})")
     limits = json.loads(forked("power", "--json", cwd=work).out)["limits"]
     assert (limits["sha256"], limits["thresholds"]["alpha"]) == (digest, 0.01)
 

@@ -94,10 +94,10 @@ def test_outages_and_changed_prompts_are_never_an_alert(found, suite_id):
     ],
 )
 def test_what_else_changed_on_that_night_is_named(found, suite_id, models, cause):
-    told = alerts(found, suite_id)
+    found_alerts = alerts(found, suite_id)
 
-    assert {alert.series.model_id for alert in told} == models
-    for alert in told:
+    assert {alert.series.model_id for alert in found_alerts} == models
+    for alert in found_alerts:
         assert cause in alert.changed
         assert alert.warnings
         assert set(alert.together) == models - {alert.series.model_id}
@@ -106,7 +106,7 @@ def test_what_else_changed_on_that_night_is_named(found, suite_id, models, cause
 def test_every_event_is_told_and_no_alert_is_without_one(found):
     scored = score(SUITES.values(), found)
 
-    assert [one for one in scored.told if one.alert is None] == []
+    assert [one for one in scored.detections if one.alert is None] == []
     assert [alert for alert in scored.false if alert.is_worse] == []
 
 

@@ -18,7 +18,7 @@ def regressions(nights, *arguments):
     return json.loads(done.out)
 
 
-def told(found, metric):
+def shifts_of(found, metric):
     return [one for one in found["shifts"] if one["series"]["metric"] == metric]
 
 
@@ -42,7 +42,7 @@ def test_wrong_2_a_hundredfold_time_after_a_few_nights_is_told_at_its_first_run(
     timed(nights, before, 400, dice)
     slow = timed(nights, 4, 40_000, dice)
 
-    (shift,) = told(regressions(nights), "e2e_ms")
+    (shift,) = shifts_of(regressions(nights), "e2e_ms")
 
     assert (shift["first_run"], shift["method"], shift["is_worse"]) == (slow[0], "t_scan", True)
     assert shift["seen_in"] == slow[2], "three runs confirm it"
@@ -72,7 +72,7 @@ def test_a_drop_between_copies_is_told_of_the_fresh_nights(nights):
             (fresh,) = nights.add(rates={"m": rate})
             nights.copy(fresh, 2)
 
-    (shift,) = told(regressions(nights), "passed_rate")
+    (shift,) = shifts_of(regressions(nights), "passed_rate")
 
     assert (shift["last_run_before"], shift["first_run"]) == ("night-013", "night-016")
     assert (shift["n_before"], shift["n_after"]) == (5, 5)
@@ -99,7 +99,7 @@ def test_a_drop_at_the_night_on_which_cases_enter_has_its_own_size(nights):
     nights.n_cases = 12
     nights.add(8, rates={"m": 0.5}, cases={"case-10": 0.0, "case-11": 0.0})
 
-    (shift,) = told(regressions(nights), "passed_rate")
+    (shift,) = shifts_of(regressions(nights), "passed_rate")
 
     assert (shift["first_run"], shift["before"], shift["n_cases"]) == ("night-009", 1.0, 10)
     assert shift["after"] == pytest.approx(0.5, abs=0.1)
@@ -111,7 +111,7 @@ def test_repetitions_of_the_same_bytes_are_one_trial(nights):
     for n_passed in (8, 8, 8, 6, 6, 6):
         rates = {f"case-{place:02d}": float(place < n_passed) for place in range(10)}
         nights.add(rates={"m": 0.0}, cases=rates)
-    apart = told(regressions(nights), "passed_rate")
+    apart = shifts_of(regressions(nights), "passed_rate")
     for results in nights.runs_dir.glob("*/results.jsonl"):
         lines = [json.loads(line) for line in results.read_text().splitlines()]
         same = [json.dumps(line | {"raw_output": "answer"}) + "\n" for line in lines]
@@ -120,11 +120,11 @@ def test_repetitions_of_the_same_bytes_are_one_trial(nights):
 
     found = regressions(nights)
 
-    assert (len(apart), told(found, "passed_rate")) == (1, [])
+    assert (len(apart), shifts_of(found, "passed_rate")) == (1, [])
 
 
 def acknowledged(found, tmp_path, first_run):
-    (shift,) = told(found, "passed_rate")
+    (shift,) = shifts_of(found, "passed_rate")
     known = tmp_path / "known.toml"
     known.write_text(
         "schema_version = 1\n[[acknowledged]]\n"
@@ -151,7 +151,9 @@ def test_an_acknowledgement_follows_its_shift_by_one_run_of_the_series(
 
     found = regressions(nights, "--known", known)
 
-    assert [one["acknowledged"] is not None for one in told(found, "passed_rate")] == [is_silent]
+    assert [one["acknowledged"] is not None for one in shifts_of(found, "passed_rate")] == [
+        is_silent
+    ]
     assert bool(found["unused"]) is not is_silent
 
 

@@ -41,9 +41,9 @@ def headline(*answers, baseline=(), doubts=()):
 
 
 def test_one_model_alone_is_told_with_what_stands_behind_it():
-    told = "m passed 80.0 % of 120 trials in 40 cases (95 % interval 70.0 to 90.0)."
+    sentence = "m passed 80.0 % of 120 trials in 40 cases (95 % interval 70.0 to 90.0)."
 
-    assert headline(answer()) == told
+    assert headline(answer()) == sentence
 
 
 def test_one_case_has_no_interval():
@@ -134,24 +134,24 @@ def test_what_changed_comes_with_what_needs_a_look_first():
         answer("new"),
     ]
 
-    told = headline(*answers, baseline=["before"])
-    assert told.startswith(
+    sentence = headline(*answers, baseline=["before"])
+    assert sentence.startswith(
         "worse regressed by 30.0 points and down regressed by 18.0 points, "
         "up improved by 10.0 points since before; same, up, down and 2 more passed 80.0 % each"
     )
-    assert told.endswith("; same unchanged, new not in it.")
+    assert sentence.endswith("; same unchanged, new not in it.")
 
 
 def test_a_change_of_all_models_has_nothing_behind_it():
-    told = headline(changed("m", "regressed", -0.3), baseline=["before"])
-    assert told.startswith("m regressed by 30.0 points since before; m passed ")
-    assert told.count("m ") == 2
+    sentence = headline(changed("m", "regressed", -0.3), baseline=["before"])
+    assert sentence.startswith("m regressed by 30.0 points since before; m passed ")
+    assert sentence.count("m ") == 2
 
 
 def test_a_baseline_of_several_runs_is_told_as_such():
-    told = headline(changed("m", "unchanged", 0.0), baseline=["one", "two", "three"])
+    sentence = headline(changed("m", "unchanged", 0.0), baseline=["one", "two", "three"])
 
-    assert told.endswith("; against 3 runs, one to three: m unchanged.")
+    assert sentence.endswith("; against 3 runs, one to three: m unchanged.")
 
 
 def test_serious_doubts_stand_in_the_headline():
@@ -161,7 +161,7 @@ def test_serious_doubts_stand_in_the_headline():
 
 
 @pytest.mark.parametrize(
-    ("one", "told"),
+    ("one", "sentence"),
     [
         (
             changed("m", "regressed", -0.18, n_broke=2, n_fixed=1),
@@ -189,8 +189,8 @@ def test_serious_doubts_stand_in_the_headline():
         (answer(), "the baseline lacks it"),
     ],
 )
-def test_a_change_is_told_with_its_interval(one, told):
-    assert change_sentence(one) == told
+def test_a_change_is_told_with_its_interval(one, sentence):
+    assert change_sentence(one) == sentence
 
 
 def test_rates_that_cannot_be_compared_are_not_put_side_by_side():

@@ -212,13 +212,13 @@ def test_the_commands_of_a_report_make_it_again_and_go_deeper(runs):
     runs.add("now", 1)
     with open_session(runs.runs_dir) as session:
         alone = provenance_of(context_of(session, "now")).commands
-        beside = provenance_of(context_of(session, "now", "before")).commands
+        commands = provenance_of(context_of(session, "now", "before")).commands
 
     where = str(runs.runs_dir)
-    assert shlex.split(beside[0]) == [
+    assert shlex.split(commands[0]) == [
         "analyze", "report", where, "--run", "now", "--baseline", "before",
     ]  # fmt: skip
-    assert [command.split()[1] for command in beside] == [
+    assert [command.split()[1] for command in commands] == [
         "report", "show", "compare", "regressions", "runs",
     ]  # fmt: skip
     assert alone[0].endswith("--run now --baseline none")

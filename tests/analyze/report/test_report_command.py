@@ -101,15 +101,15 @@ def test_without_options_the_page_of_the_newest_run_lies_beside_it(nights):
 
 def test_a_run_that_is_named_gets_its_page_in_its_own_folder(nights):
     """And the history of a part of the suite says that it is one."""
-    told = []
+    marks = []
     for run in ("night-003", "night-004"):
         done = call("report", nights, "--run", run)
         page = Path(done.out.strip()).read_text(encoding="utf-8")
 
         assert done.out == f"{nights / run / 'report.html'}\n"
         assert run in page
-        told.append("This run asked a part of the suite" in page)
-    assert told == [False, True]
+        marks.append("This run asked a part of the suite" in page)
+    assert marks == [False, True]
 
 
 @pytest.mark.parametrize("inside", [False, True])
@@ -133,12 +133,12 @@ def test_a_run_cannot_be_named_twice(samples):
 
 def test_a_run_that_stands_where_the_folder_does_is_told_how_it_is_named(samples, monkeypatch):
     monkeypatch.chdir(samples.parent)
-    told = call("report", "night_02", "--format", "md")
+    reply = call("report", "night_02", "--format", "md")
 
-    assert told.code == 2
-    assert "there is no folder night_02" in told.err
-    assert "analyze report --run night_02" in told.err
-    assert "--runs" not in told.err
+    assert reply.code == 2
+    assert "there is no folder night_02" in reply.err
+    assert "analyze report --run night_02" in reply.err
+    assert "--runs" not in reply.err
 
 
 def test_an_answer_that_came_slower_is_told_beside_the_passed_rate(new_run):

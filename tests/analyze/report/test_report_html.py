@@ -145,8 +145,8 @@ def test_a_run_without_a_baseline_compares_nothing():
     assert "history" not in sections(page)
     assert "baseline" not in page.text().lower()
     assert "It is compared with no other run." in page.text()
-    beside = Page(render_html(made_report(Size()), {}))
-    assert "no other run" not in beside.text()
+    compared_page = Page(render_html(made_report(Size()), {}))
+    assert "no other run" not in compared_page.text()
 
 
 def test_the_policy_lets_in_exactly_what_stands_in_the_page(html, page):
@@ -245,8 +245,8 @@ def test_every_trial_is_embedded_whole_and_under_its_anchor(report, html):
     shown, embedded = report.transcripts.shown, trials_of(html)
     assert [one["anchor"] for one in embedded] == anchors_of(shown)
     for one, found in zip(shown, embedded, strict=True):
-        told = json.loads(one.model_dump_json())
-        for name, value in told.items():
+        document = json.loads(one.model_dump_json())
+        for name, value in document.items():
             if name not in {"parts", "failure_type", "missing"}:
                 assert found[name] == value or (not value and not found[name]), name
         assert [part["text"] for part in found["parts"]] == [part.text for part in one.parts]

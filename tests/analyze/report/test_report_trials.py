@@ -375,15 +375,15 @@ def test_long_turns_lose_their_middle_before_any_turn_is_lost(run):
 def test_too_many_turns_lose_pairs_in_the_middle_where_it_is_said(run):
     traced(run, turns(2_000, 400))
     (one,) = shown(run.runs_dir, "run-1", budget=50_000).shown
-    told = [n for n, part in enumerate(one.parts) if part.name == "left out here"]
+    markers = [n for n, part in enumerate(one.parts) if part.name == "left out here"]
     numbers = [
         (part.kind, int(part.text.removeprefix('{"text": "').partition(":")[0]))
         for part in one.parts
         if part.kind.startswith("tool")
     ]
 
-    assert len(told) == 1
-    assert one.parts[told[0]].text == f"{one.n_parts_left_out:,} turns"
+    assert len(markers) == 1
+    assert one.parts[markers[0]].text == f"{one.n_parts_left_out:,} turns"
     assert len(one.parts) - 1 + one.n_parts_left_out == 4_002
     assert one.parts[0].text == "Do it."
     assert one.parts[-1].text == "Done."
@@ -418,16 +418,18 @@ def test_what_fits_is_never_more_than_the_room_and_nothing_is_uncounted(sizes, r
         assert whole > room
         return
     used = sum(len(text.encode()) for part in kept.parts for text in strings(part.model_dump()))
-    told = [part for part in kept.parts if part.name == "left out here"]
+    markers = [part for part in kept.parts if part.name == "left out here"]
     assert used <= room
-    assert len(told) == bool(kept.n_left_out)
-    assert len(kept.parts) - len(told) + kept.n_left_out == len(parts)
+    assert len(markers) == bool(kept.n_left_out)
+    assert len(kept.parts) - len(markers) + kept.n_left_out == len(parts)
     assert (kept.parts == tuple(parts)) == (whole <= room)
     by_time = {part.after_ms: part for part in parts}
-    gone = by_time.keys() - {part.after_ms for part in kept.parts if part not in told}
-    assert [part.after_ms for part in told] == [max(gone)][: len(told)] if gone else not told
+    gone = by_time.keys() - {part.after_ms for part in kept.parts if part not in markers}
+    assert (
+        [part.after_ms for part in markers] == [max(gone)][: len(markers)] if gone else not markers
+    )
     for part in kept.parts:
-        if part not in told and len(parts) > 1:
+        if part not in markers and len(parts) > 1:
             original = by_time[part.after_ms].text
             assert len(part.text.replace(MARK, "")) + part.n_left_out == len(original)
             assert part.n_left_out == 0 or len(original.encode()) > MIN_TEXT_BYTES

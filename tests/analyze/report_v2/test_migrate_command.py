@@ -77,11 +77,15 @@ def test_the_same_file_gives_the_same_bytes(old, tmp_path):
 
 
 def test_the_account_is_whole_as_json(old, tmp_path):
-    told = json.loads(call("migrate", old, "-o", tmp_path / "new.json", "--json").out)
+    document = json.loads(call("migrate", old, "-o", tmp_path / "new.json", "--json").out)
 
-    assert (told["shape"], told["modified_at"], told["findings"]) == ("run_file", None, [])
-    assert {"pointer": "/model", "target": "/model_name", "note": ""} in told["mapped"]
-    assert {move["target"] for move in told["carried"]} > {
+    assert (document["shape"], document["modified_at"], document["findings"]) == (
+        "run_file",
+        None,
+        [],
+    )
+    assert {"pointer": "/model", "target": "/model_name", "note": ""} in document["mapped"]
+    assert {move["target"] for move in document["carried"]} > {
         "/environment/migrated_from/instances/*/details"
     }
 
@@ -212,9 +216,9 @@ def test_mistakes_are_told_with_file_and_place_and_nothing_is_written(folder, tm
     (folder / "torn-4.json").unlink()
     done = forked("migrate", folder.name, "-o", "new.json", cwd=tmp_path)
     assert 'error: anthropic-claude/bad-3.json /status: the text "MAYBE" stands' in done.err
-    told = forked("migrate", folder.name, "-o", "new.json", "--json", cwd=tmp_path)
-    assert told.code == 1
-    (finding,) = json.loads(told.out)["findings"]
+    refusal = forked("migrate", folder.name, "-o", "new.json", "--json", cwd=tmp_path)
+    assert refusal.code == 1
+    (finding,) = json.loads(refusal.out)["findings"]
     assert (finding["path"], finding["pointer"], finding["code"]) == (
         "anthropic-claude/bad-3.json",
         "/status",

@@ -52,11 +52,11 @@ FOUR = (
 
 
 def test_the_numbers_are_those_of_the_summary():
-    told = {
+    summary = {
         "total_instances": 12, "resolved_instances": 5, "resolve_rate": 41.67, "avg_score": 6.0,
         "functional_pass_rate": 0.0833, "total_duration_seconds": 2943.6,
     }  # fmt: skip
-    text = generate_markdown_summary(report(FOUR[0], summary=told))
+    text = generate_markdown_summary(report(FOUR[0], summary=summary))
 
     overall = section(text, "Overall results")
     for row in ("| Total | 12 |", "| Resolved | 5 |", "| Resolve rate, of all (strict) | 41.7 % |"):
@@ -184,8 +184,8 @@ def test_repetitions_are_shown_and_what_is_none_is_left_out():
     odd = EvaluationReport(**report(instance("a", repetitions=repetitions)))
     text = generate_markdown_summary(odd)
 
-    told = "- Repetitions: 1 passed; 2 no verdict (http 500 &lt;b&gt;); 3 missing"
-    assert section(text, "a: resolved", "###") == [told]
+    line = "- Repetitions: 1 passed; 2 no verdict (http 500 &lt;b&gt;); 3 missing"
+    assert section(text, "a: resolved", "###") == [line]
     others = generate_markdown_summary(report(instance("a", repetitions={"x": 1})))
     assert "Repetitions" not in others
 

@@ -233,13 +233,13 @@ def test_a_damaged_file_is_told_and_its_month_stays_while_others_are_compacted(
 
 
 @pytest.mark.parametrize(
-    ("table_name", "told"),
+    ("table_name", "ending"),
     [
         ("plans", f"2 in place of {2 * N_RUNS} files (results, outputs)"),
         ("results", "nothing was done"),
     ],
 )
-def test_what_ends_it_is_told_after_what_was_done(url, tmp_path, monkeypatch, table_name, told):
+def test_what_ends_it_is_told_after_what_was_done(url, tmp_path, monkeypatch, table_name, ending):
     runs = tmp_path / "runs"
     push_each(runs, history(runs), url)
     write = compaction._write
@@ -254,7 +254,7 @@ def test_what_ends_it_is_told_after_what_was_done(url, tmp_path, monkeypatch, ta
     done = call("sync", "--lake", url)
 
     assert (done.code, done.err) == (1, f"error: {url}: is overloaded (503); {UNHARMED}\n")
-    assert done.out == f"{url}: {told}\n"
+    assert done.out == f"{url}: {ending}\n"
     as_json = json.loads(call("sync", "--lake", url, "--json").out)
     assert as_json["failed"] == done.err.removeprefix("error: ").rstrip()
 

@@ -96,6 +96,6 @@ def test_a_column_of_nulls_alone_is_as_none():
 
 def test_a_run_without_rows_has_one_hash_beside_whatever_others():
     rows = table_of([dict.fromkeys(KIND.names) | {"number": 1}])
-    _, beside = digests_of(rows, [1, 0])
+    _, digest = digests_of(rows, [1, 0])
 
-    assert beside == digest_of_table(rows.slice(0, 0))
+    assert digest == digest_of_table(rows.slice(0, 0))

@@ -228,15 +228,15 @@ def test_a_fifth_more_time_is_told_within_a_week_at_its_first_run_and_as_large_a
         )
         for one in range(n)
     ]
-    told = [
+    shifts = [
         next(shift for shift in scan.shifts if shift.seen_at >= 30)
         for scan in scans
         if any(shift.seen_at >= 30 for shift in scan.shifts)
     ]
 
-    assert sum(shift.seen_at < 37 for shift in told) >= 0.70 * n
-    assert sum(shift.at == 30 for shift in told) >= 0.70 * len(told)
-    assert sum(shift.low <= ratio <= shift.high for shift in told) >= 0.90 * len(told)
+    assert sum(shift.seen_at < 37 for shift in shifts) >= 0.70 * n
+    assert sum(shift.at == 30 for shift in shifts) >= 0.70 * len(shifts)
+    assert sum(shift.low <= ratio <= shift.high for shift in shifts) >= 0.90 * len(shifts)
 
 
 def test_half_as_much_time_again_is_found_within_a_week():

@@ -226,7 +226,7 @@ def test_a_mean_cost():
         assert same(intervals.mean_interval(sums), expected, rel=1e-6), (totals, trials)
 
 
-def told(shifts):
+def facts_of(shifts):
     return [(shift.at, shift.seen_at, shift.direction) for shift in shifts]
 
 
@@ -265,7 +265,7 @@ def test_level_shifts_of_a_rate():
             points,
             lambda start, end, k=k, m=m: plain.scan_rates(k[start:end], m[start:end], MARGIN),
         )
-        assert told(found) == places, (passed, scored)
+        assert facts_of(found) == places, (passed, scored)
         assert same([shift.p for shift in found], chances, rel=1e-6)
         n_alerts += len(found)
     assert n_alerts > 20
@@ -295,7 +295,7 @@ def test_level_shifts_of_a_time():
         places, chances = nightly(
             points, lambda start, end, x=x: plain.scan_logs(x[start:end], RATIO_MARGIN)
         )
-        assert told(found) == places, logs
+        assert facts_of(found) == places, logs
         assert same([shift.p for shift in found], chances, rel=1e-6)
         n_alerts += len(found)
     assert n_alerts > 20

@@ -81,7 +81,7 @@ def look(tmp_path):
     return found
 
 
-def told(outcome):
+def findings_of(outcome):
     return [(one.code, one.line, one.pointer) for one in outcome.findings]
 
 
@@ -107,7 +107,7 @@ def lines(*records):
 def test_a_document_is_recognised_by_its_keys_whatever_its_layout(look, value, kind):
     for text in (json.dumps(value), json.dumps(value, indent=2) + "\n"):
         outcome = look(text, "renamed.txt")
-        assert (outcome.kind, outcome.valid) == (kind, True), told(outcome)
+        assert (outcome.kind, outcome.valid) == (kind, True), findings_of(outcome)
 
 
 @pytest.mark.parametrize("value", [None, 1, True, "x", [], {}, [1], {"a": 1}, {"instances": [1]}])
@@ -115,7 +115,7 @@ def test_anything_else_is_of_no_known_kind_and_says_what_was_looked_for(look, va
     outcome = look(json.dumps(value))
 
     assert (outcome.kind, outcome.valid) == ("unknown", False)
-    assert told(outcome) == [("unknown_kind", None, "")]
+    assert findings_of(outcome) == [("unknown_kind", None, "")]
     assert "summary.json" in outcome.findings[0].message
 
 
@@ -132,7 +132,7 @@ def test_a_report_that_lost_its_version_or_its_instances_is_judged_as_a_report(l
         outcome = look({key: value for key, value in V2.items() if key != field})
 
         assert outcome.kind == "report-v2"
-        assert ("missing_field", None, f"/{field}") in told(outcome)
+        assert ("missing_field", None, f"/{field}") in findings_of(outcome)
     scored = {"run_id": "r", "instances": [{"instance_id": "a", "validation": {}}], "summary": {}}
     assert kind_of(scored) == "report-v2"
     assert kind_of(V2 | {"schema_version": 2.0}) == "report-v2"
@@ -142,7 +142,7 @@ def test_a_report_that_lost_its_version_or_its_instances_is_judged_as_a_report(l
 def test_an_earlier_report_is_valid_and_says_how_it_becomes_one_of_today(look):
     outcome = look(RUN_FILE)
 
-    assert told(outcome) == [("migrate", None, "")]
+    assert findings_of(outcome) == [("migrate", None, "")]
     assert "analyze migrate" in outcome.findings[0].message
 
 
@@ -150,16 +150,16 @@ def test_every_mistake_of_an_earlier_report_is_told(look):
     outcome = look({"instances": [{"instance_id": "a", "status": "odd"}, {"status": "fail"}]})
 
     assert (outcome.kind, outcome.valid) == ("report-v1", False)
-    assert {place for _, _, place in told(outcome)} >= {"/instances/0/status"}
+    assert {place for _, _, place in findings_of(outcome)} >= {"/instances/0/status"}
 
 
 def test_a_harness_report_and_predictions_are_judged_by_the_rules_of_the_harness(look):
     contradicting = look(HARNESS | {"resolved_instances": 2})
-    assert ("count_contradicts", None, "/resolved_instances") in told(contradicting)
+    assert ("count_contradicts", None, "/resolved_instances") in findings_of(contradicting)
 
     twice = look([PREDICTION, PREDICTION])
     assert (twice.kind, twice.valid) == ("predictions", False)
-    assert ("duplicate_instance_id", None, "/1/instance_id") in told(twice)
+    assert ("duplicate_instance_id", None, "/1/instance_id") in findings_of(twice)
 
 
 @pytest.mark.parametrize("name", ["preds.jsonl", "preds.txt"])
@@ -173,7 +173,7 @@ def test_wrong_lines_of_predictions_are_told_by_number(look):
     text = "oops\n" + lines(PREDICTION, {"instance_id": 7}, PREDICTION) + '\n{"a": 1, "a": 2}\n[]'
     outcome = look(text, "preds.jsonl")
 
-    found = told(outcome)
+    found = findings_of(outcome)
     assert outcome.kind == "predictions"
     assert ("not_json", 1, "") in found
     assert ("wrong_type", 3, "/instance_id") in found
@@ -199,7 +199,7 @@ def test_each_wrong_field_of_each_line_of_a_log_is_told(look, run):
     outcome = look(lines(record, worse), "log.jsonl")
 
     assert outcome.kind == "results"
-    assert told(outcome) == [
+    assert findings_of(outcome) == [
         ("wrong_type", 2, "/e2e_ms"),
         ("wrong_type", 2, "/success"),
         ("missing_field", 2, "/raw_output"),
@@ -216,7 +216,7 @@ def test_lines_that_are_no_record_are_told_and_later_lines_are_still_read(look, 
     text = "{torn\n\n[]\n" + lines(record | {"input_tokens": -1}, event, {"run_id": "r"})
     outcome = look(text + '{"record_type": "event", "record_type": "result"}\n', "results.jsonl")
 
-    assert told(outcome) == [
+    assert findings_of(outcome) == [
         ("not_json", 1, ""),
         ("not_json", 2, ""),
         ("not_an_object", 3, ""),
@@ -233,7 +233,10 @@ def test_a_torn_last_line_and_unknown_records_leave_a_log_valid(look, run):
     outcome = look(lines(record, later, record, later) + '{"record_type": "res', "x.jsonl")
 
     assert outcome.valid
-    assert told(outcome) == [("unknown_record_type", 2, "/record_type"), ("torn_line", 5, "")]
+    assert findings_of(outcome) == [
+        ("unknown_record_type", 2, "/record_type"),
+        ("torn_line", 5, ""),
+    ]
 
 
 def test_fields_that_came_later_and_several_results_of_a_trial_are_no_mistake(look, run):
@@ -253,7 +256,7 @@ def test_a_log_of_the_earlier_tool_is_judged_by_the_fields_it_had(look):
     bad = look(lines(EARLIER, EARLIER | {"e2e_ms": "5"}, {"record_type": "odd"}), "results.jsonl")
 
     assert (good.kind, good.findings) == ("results", ())
-    assert told(bad) == [
+    assert findings_of(bad) == [
         ("wrong_type", 2, "/e2e_ms"),
         ("unknown_record_type", 3, "/record_type"),
     ]
@@ -267,7 +270,7 @@ def test_a_record_that_stands_alone_is_a_file_of_one_line(look):
 def test_a_file_of_other_lines_says_what_its_first_line_holds(look):
     outcome = look(lines({"record_type": "trial", "case_id": "c"}, {}), "plan.jsonl")
 
-    assert (outcome.kind, told(outcome)) == ("unknown", [("unknown_kind", 1, "")])
+    assert (outcome.kind, findings_of(outcome)) == ("unknown", [("unknown_kind", 1, "")])
     assert '"record_type", "case_id"' in outcome.findings[0].message
 
 
@@ -284,26 +287,26 @@ def test_numbers_of_a_summary_that_contradict_each_other_are_told(look, run):
     summary = run.summary().model_dump(mode="json")
     (group,) = summary["models"]
     wrong = look(summary | {"models": [group | {"n_total": 7, "n_success": 2}]})
-    assert told(wrong) == [
+    assert findings_of(wrong) == [
         ("count_contradicts", None, "/models/0/n_total"),
         ("count_contradicts", None, "/models/0/n_success"),
     ]
 
     unfit = look(summary | {"more": 1, "models": [group | {"n_ok": "1"}, 5]})
-    assert set(told(unfit)) == {
+    assert set(findings_of(unfit)) == {
         ("wrong_type", None, "/models/0/n_ok"),
         ("wrong_type", None, "/models/1"),
         ("unknown_field", None, "/more"),
     }
     newer = look(summary | {"schema_version": 9})
-    assert told(newer) == [("unsupported_version", None, "/schema_version")]
+    assert findings_of(newer) == [("unsupported_version", None, "/schema_version")]
 
 
 def test_a_summary_of_the_earlier_tool_is_judged_by_its_own_rules(look):
-    assert told(look(EARLIER_SUMMARY)) == [("earlier_tool", None, "")]
+    assert findings_of(look(EARLIER_SUMMARY)) == [("earlier_tool", None, "")]
 
     wrong = look(EARLIER_SUMMARY | {"models": [GROUP | {"n_ok": 3}]})
-    assert ("count_contradicts", None, "/models/0/n_total") in told(wrong)
+    assert ("count_contradicts", None, "/models/0/n_total") in findings_of(wrong)
     assert not look(EARLIER_SUMMARY | {"models": [{}]}).valid
 
 
@@ -362,7 +365,9 @@ def test_a_hostile_log_is_torn_or_invalid(look, content):
 
     is_torn = outcome.valid and b"\n" not in content
     assert not outcome.valid or is_torn
-    assert [code for code, _, _ in told(outcome)] == ["torn_line"] * bool(content) or not is_torn
+    assert [code for code, _, _ in findings_of(outcome)] == ["torn_line"] * bool(
+        content
+    ) or not is_torn
 
 
 NAMES = sorted(
@@ -425,8 +430,8 @@ def test_a_log_of_nothing_but_mistakes_is_read_only_so_far(look, monkeypatch):
     outcome = look("x\n" * 5000, "results.jsonl")
 
     assert (outcome.n_errors, len(outcome.findings)) == (51, 51)
-    assert told(outcome)[0] == ("stopped", 51, "")
-    assert told(outcome)[-1] == ("not_json", 50, "")
+    assert findings_of(outcome)[0] == ("stopped", 51, "")
+    assert findings_of(outcome)[-1] == ("not_json", 50, "")
     assert look("x\n" * 50, "results.jsonl").n_errors == 50
 
 
@@ -436,7 +441,7 @@ def test_a_line_that_would_fill_the_memory_is_not_read(look, monkeypatch, run):
     monkeypatch.setattr(kinds, "CHUNK_BYTES", 10)
     outcome = look(record + b"x" * 5000 + b"\n" + record + b"y" * 6000, "results.jsonl")
 
-    assert told(outcome) == [("too_long", 2, ""), ("too_long", 4, "")]
+    assert findings_of(outcome) == [("too_long", 2, ""), ("too_long", 4, "")]
 
 
 def test_a_long_log_is_read_line_by_line(tmp_path, run):
@@ -459,7 +464,7 @@ def test_a_long_log_is_read_line_by_line(tmp_path, run):
 def test_a_document_that_would_fill_the_memory_is_not_read(look, monkeypatch):
     monkeypatch.setattr(one_file, "MAX_DOCUMENT_BYTES", 100)
 
-    assert told(look(V2)) == [("too_large", None, "")]
+    assert findings_of(look(V2)) == [("too_large", None, "")]
 
 
 def test_work_on_a_file_is_told_as_it_goes_on(tmp_path, monkeypatch):

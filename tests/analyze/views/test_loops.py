@@ -62,10 +62,12 @@ def met(place, others):
 
 def test_hardly_any_loop_is_found_that_is_none(found):
     labels, views = found
-    told = [(key, place) for key, places in views.items() for place in places if place[2] >= ROUNDS]
+    loops = [
+        (key, place) for key, places in views.items() for place in places if place[2] >= ROUNDS
+    ]
 
-    assert len(told) > 200
-    assert sum(met(place, labels[key]) for key, place in told) >= 95e-2 * len(told)
+    assert len(loops) > 200
+    assert sum(met(place, labels[key]) for key, place in loops) >= 95e-2 * len(loops)
 
 
 def test_most_loops_are_found(found):

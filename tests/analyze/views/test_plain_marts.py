@@ -101,6 +101,6 @@ def test_made_histories_have_what_may_go_wrong():
     assert len(Counter(row["stop"] for row in marts["stops"])) == 9
     assert len(Counter(row["period"] for row in marts["loops"])) == 3
     assert {row["is_new"] for row in marts["error_signatures"]} == {None, True, False}
-    for mart, told in marts.items():
+    for mart, mart_rows in marts.items():
         for name in CONTRACTS[mart].model_fields:
-            assert len({row[name] for row in told}) > 1, (mart, name)
+            assert len({row[name] for row in mart_rows}) > 1, (mart, name)

@@ -83,24 +83,24 @@ def test_problems_are_told_in_one_line(run):
     run.result(run.plan())
     run.lines.insert(0, b"{broken\n")
     run.write()
-    told = []
+    lines = []
 
-    with open_session(run.runs_dir, progress=told.append) as session:
+    with open_session(run.runs_dir, progress=lines.append) as session:
         assert session.rows("select count(*) from trials") == [(1,)]
 
-    (line,) = told
+    (line,) = lines
     assert line.startswith("warning: ")
     assert "results.jsonl:1" in line
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
-    told = []
+    lines = []
 
-    with open_session(tmp_path / "nowhere", progress=told.append) as session:
+    with open_session(tmp_path / "nowhere", progress=lines.append) as session:
         assert session.rows("select count(*) from model_summary") == [(0,)]
 
-    assert len(told) == 1
-    assert "there is no folder" in told[0]
+    assert len(lines) == 1
+    assert "there is no folder" in lines[0]
     assert not (tmp_path / "nowhere").exists()
 
 

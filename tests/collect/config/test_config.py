@@ -95,10 +95,10 @@ def test_a_cluster_that_may_be_a_boolean_or_a_date_is_written_in_quotes(project,
     text = path.read_text()
     path.write_text(f"{text}cluster: {written}\n")
 
-    told = said(project)
+    message = said(project)
 
-    assert f"`cluster`: may be read as a boolean or a date; found {written}" in told
-    assert f'write it in quotes: cluster: "{written}"' in told
+    assert f"`cluster`: may be read as a boolean or a date; found {written}" in message
+    assert f'write it in quotes: cluster: "{written}"' in message
     path.write_text(f"{text}cluster: '{written}'\n")
     (loaded,) = find_cases(project.root)
     assert not loaded.problems

@@ -94,13 +94,13 @@ def test_more_than_a_few_are_counted(run_dir, monkeypatch):
 def test_runs_that_the_lake_lacks_are_told_with_the_command_that_brings_them(run_dir):
     shutil.rmtree(run_dir.parent / "lake")
     asyncio.run(_mirrored(run_dir))
-    (told,) = open_shifts.open_after_run(run_dir)
+    (line,) = open_shifts.open_after_run(run_dir)
 
-    assert told.startswith("10 other runs are not in the lake yet, so open shifts may be missing")
-    command = told.partition("open: ")[2]
+    assert line.startswith("10 other runs are not in the lake yet, so open shifts may be missing")
+    command = line.partition("open: ")[2]
     assert "smoke / m, pass rate: 100.0 -> 0.0 % passed" in call(*command.split()[1:]).out
-    (told,) = open_shifts.open_after_run(run_dir)
-    assert told.startswith("open shift: smoke / m, pass rate")
+    (line,) = open_shifts.open_after_run(run_dir)
+    assert line.startswith("open shift: smoke / m, pass rate")
 
 
 async def _mirrored(run_dir):

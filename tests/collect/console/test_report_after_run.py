@@ -95,13 +95,13 @@ def test_a_report_that_fails_changes_nothing_of_the_run(ready, instead):
 
 
 def test_what_makes_the_report_gets_no_keys(ready, instead, tmp_path):
-    told = tmp_path / "told"
-    what = f"open({str(told)!r}, 'w').write(repr(sorted(os.environ))); os._exit(0)"
+    names = tmp_path / "told"
+    what = f"open({str(names)!r}, 'w').write(repr(sorted(os.environ))); os._exit(0)"
     environment = instead(what) | {"OTHER_API_KEY": "sk-1234567890123456"}
     kept_run.collect_log(ready.root, *RUN, "--report", **environment)
 
-    assert "PATH" in told.read_text()
-    assert "OTHER_API_KEY" not in told.read_text()
+    assert "PATH" in names.read_text()
+    assert "OTHER_API_KEY" not in names.read_text()
 
 
 def test_ctrl_c_during_the_report_ends_it_and_keeps_the_run(ready, instead, tmp_path):

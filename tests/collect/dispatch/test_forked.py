@@ -18,7 +18,7 @@ here = Path(sys.argv[1])
 
 
 @pytest.fixture
-def told(tmp_path):
+def output_of(tmp_path):
     """Run a program of one thread in a folder, and return what it prints."""
 
     def run(source):
@@ -30,8 +30,8 @@ def told(tmp_path):
     return run
 
 
-def test_it_has_nothing_open_but_its_pipes_and_its_log(told, tmp_path):
-    seen = told("""
+def test_it_has_nothing_open_but_its_pipes_and_its_log(output_of, tmp_path):
+    seen = output_of("""
         def entry():
             found = {n: os.readlink(f"/proc/self/fd/{n}") for n in range(100)
                      if os.path.exists(f"/proc/self/fd/{n}")}
@@ -53,8 +53,8 @@ def test_it_has_nothing_open_but_its_pipes_and_its_log(told, tmp_path):
         assert found["2"] == str(tmp_path / "run.log")
 
 
-def test_it_hears_when_the_one_it_was_made_of_is_gone_whoever_was_made_later(told):
-    gone = told("""
+def test_it_hears_when_the_one_it_was_made_of_is_gone_whoever_was_made_later(output_of):
+    gone = output_of("""
         def entry():
             while os.read(0, 100):
                 pass
@@ -71,8 +71,8 @@ def test_it_hears_when_the_one_it_was_made_of_is_gone_whoever_was_made_later(tol
     assert gone == ["alone", 0, -9, -9]
 
 
-def test_what_it_raises_stands_in_its_log_and_what_comes_after_is_done_once(told, tmp_path):
-    codes = told("""
+def test_what_it_raises_stands_in_its_log_and_what_comes_after_is_done_once(output_of, tmp_path):
+    codes = output_of("""
         def entry():
             raise KeyboardInterrupt("of a child")
 
@@ -92,8 +92,8 @@ def test_what_it_raises_stands_in_its_log_and_what_comes_after_is_done_once(told
     assert (tmp_path / "ended").read_text() == "once"
 
 
-def test_it_is_in_a_session_of_its_own_and_takes_its_time(told):
-    found = told("""
+def test_it_is_in_a_session_of_its_own_and_takes_its_time(output_of):
+    found = output_of("""
         def entry():
             os.write(1, str(os.getsid(0) == os.getpid()).encode())
             os.read(0, 1)
@@ -113,8 +113,8 @@ def test_it_is_in_a_session_of_its_own_and_takes_its_time(told):
     assert found == ["True", True, 0]
 
 
-def test_no_process_is_made_of_one_with_a_second_thread(told):
-    found = told("""
+def test_no_process_is_made_of_one_with_a_second_thread(output_of):
+    found = output_of("""
         before, end = may_fork(), threading.Event()
         other = threading.Thread(target=end.wait)
         other.start()

@@ -247,7 +247,7 @@ def test_what_judges_said_of_an_answer_is_taken_over_with_it(judged):
         assert (line["run_id"], line["reused_from_run_id"]) == ("later", "r")
         assert (line["cost_usd"], line["e2e_ms"], line["input_tokens"]) == (None, None, None)
         assert line["evaluated_at_ms"] == before[line["case_id"]]["evaluated_at_ms"]
-        assert judged.told(line)["exchanges"], "prompts and raw answers are copied"
+        assert judged.judge_record(line)["exchanges"], "prompts and raw answers are copied"
     rows = (judged.dir / "results.jsonl").read_bytes().splitlines()
     for one in judged.lines("judgement"):
         row = json.loads(rows[one["result_no"] - 1])

@@ -215,15 +215,15 @@ def test_no_secret_is_told(court, folder, monkeypatch):
     """
     trace = [{"event_type": "final_output", "content": f"the key is {KEY}"}]
     answer = f"return {{'passed': True, 'message': '{KEY}', 'outputs': {{'k': '{KEY}'}}}}"
-    told = court.judge(folder, source.format(answer), trace=trace)
+    verdict = court.judge(folder, source.format(answer), trace=trace)
     raised = court.judge(folder, source.format(f"raise ValueError('x' * 3990 + '{KEY}')"))
     redact._secret_values.cache_clear()
     redact._secret_marks.cache_clear()
 
-    assert (told.outcome, told.message) == ("passed", "[redacted]"), told
+    assert (verdict.outcome, verdict.message) == ("passed", "[redacted]"), verdict
     assert raised.reason == "hook_raised"
     assert raised.message.endswith("it printed: [redacted] [redacted]")
-    for text in (told.message, told.detail, raised.message):
+    for text in (verdict.message, verdict.detail, raised.message):
         assert KEY[:12] not in text
         assert "hunter2" not in text
 

@@ -38,12 +38,12 @@ def test_the_examples_run(files, answer, found):
         (folder / "left").mkdir()
         for name, text in files.items():
             (folder / "left" / name).write_text(text)
-        beside = {"expected.json": '{"a": 1, "b": 2}'}
-        facts = {"files": beside, "snapshot": folder / "left", "trace": trace}
+        expected_files = {"expected.json": '{"a": 1, "b": 2}'}
+        facts = {"files": expected_files, "snapshot": folder / "left", "trace": trace}
         results = [court.judge(folder, example, **facts) for example in EXAMPLES]
 
-    told = [(one.outcome, one.detail and json.loads(one.detail)) for one in results]
-    assert told == found, results
+    outcomes = [(one.outcome, one.detail and json.loads(one.detail)) for one in results]
+    assert outcomes == found, results
 
 
 def rows(heading):

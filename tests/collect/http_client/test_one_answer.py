@@ -51,9 +51,9 @@ SEVERAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("which", SEVERAL)
-def test_streamed_choices_are_never_mixed_into_one_answer(endpoint, which):
-    raw, text = SEVERAL[which]
+@pytest.mark.parametrize("name", SEVERAL)
+def test_streamed_choices_are_never_mixed_into_one_answer(endpoint, name):
+    raw, text = SEVERAL[name]
     endpoint.script = lambda wire, request: wire.stream(raw)
 
     reply = asked(endpoint)

@@ -133,12 +133,12 @@ LATE = Reply(failure_type="timeout", error_message="no complete answer within 10
     ],
 )
 def test_a_time_out_is_the_collectors_own_above_a_tenth_of_it(reply, stood_s, failure_type):
-    told = without_our_own(reply, stood_s, 10.0)
+    outcome = without_our_own(reply, stood_s, 10.0)
 
-    assert told.failure_type == failure_type
+    assert outcome.failure_type == failure_type
     if failure_type == "collector_late":
-        assert (told.failure.cause, told.failure.retryable) == ("harness", True)
-        assert not told.failure.counts_against_model
+        assert (outcome.failure.cause, outcome.failure.retryable) == ("harness", True)
+        assert not outcome.failure.counts_against_model
 
 
 def test_a_busy_loop_costs_no_latency_and_a_stopped_one_does():

@@ -132,17 +132,17 @@ def test_without_a_limit_a_minute_nobody_waits():
 
 
 def test_too_many_429_cost_places_and_keeping_up_gives_them_back():
-    told = []
-    limiter = Limiter(Gate(64), 32, on_shrink=told.append)
+    limits = []
+    limiter = Limiter(Gate(64), 32, on_shrink=limits.append)
 
     learn(limiter, n_fine=24, n_refused=8)
-    assert (limiter.limit, told) == (24, [24])
+    assert (limiter.limit, limits) == (24, [24])
     learn(limiter, n_fine=0, n_refused=24)
-    assert (limiter.limit, told) == (12, [24, 12])
+    assert (limiter.limit, limits) == (12, [24, 12])
     for _ in range(400):
         learn(limiter, n_fine=1, n_refused=0)
     assert limiter.limit == 32, "not more than it began with"
-    assert told == [24, 12], "growing is nothing to tell"
+    assert limits == [24, 12], "growing is nothing to tell"
 
 
 def test_a_few_429_are_left_to_the_retries():
@@ -153,12 +153,12 @@ def test_a_few_429_are_left_to_the_retries():
 
 
 def test_one_place_always_stays():
-    told = []
-    limiter = Limiter(Gate(4), 4, on_shrink=told.append)
+    limits = []
+    limiter = Limiter(Gate(4), 4, on_shrink=limits.append)
     for _ in range(20):
         learn(limiter, n_fine=0, n_refused=MIN_ROUND_ANSWERS)
     assert limiter.limit == 1
-    assert told == [2, 1]
+    assert limits == [2, 1]
 
 
 def test_a_smaller_limit_holds_for_those_who_come_after_it():
@@ -283,12 +283,12 @@ def test_at_any_limit_three_in_a_hundred_refused_at_random_cost_hardly_a_place()
 
 def test_who_waits_without_a_place_makes_room_and_ends_with_a_stop():
     async def run():
-        told = []
-        limiter = Limiter(Gate(1), 1, on_room=lambda: told.append(1))
+        calls = []
+        limiter = Limiter(Gate(1), 1, on_room=lambda: calls.append(1))
         place = await limiter.enter()
         waiting = asyncio.create_task(place.back_off(60))
         await settle()
-        assert told == [1]
+        assert calls == [1]
         limiter.close()
         with pytest.raises(Stopped):
             await asyncio.wait_for(waiting, 5)

@@ -47,7 +47,7 @@ def of_agent(project, case_id="one", **fields):
     return project.case(case_id, runner={"type": "command"}, **fields)
 
 
-def beside(path, name, text):
+def sibling_file(path, name, text):
     file = path.parent / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -111,7 +111,7 @@ def test_a_text_is_missing_where_a_model_has_to_have_one(project, oracle):
 def test_files_of_a_solution_are_what_checks_find(project, oracle):
     checks = [holds("made/report.md", "two"), check("no", kind="file_exists", path="/tmp/none")]
     path = of_agent(project, deterministic_checks=checks, solution={"files": "solved"})
-    beside(path, "solved/made/report.md", "one two")
+    sibling_file(path, "solved/made/report.md", "one two")
 
     code, found = oracle()
 
@@ -145,8 +145,8 @@ def test_a_script_works_in_the_workspace_that_the_agent_begins_with(project, ora
         solution=solution,
         deterministic_checks=[holds("out.txt", "6 * 7 = 42")],
     )
-    beside(path, "solved/more.txt", " = 42")
-    beside(path, "solve.sh", "cat data.txt more.txt > out.txt; cd /; pwd > /tmp/x; echo 42\n")
+    sibling_file(path, "solved/more.txt", " = 42")
+    sibling_file(path, "solve.sh", "cat data.txt more.txt > out.txt; cd /; pwd > /tmp/x; echo 42\n")
 
     code, found = oracle("--agent", "own")
 
@@ -165,9 +165,9 @@ def test_a_script_works_in_the_workspace_that_the_agent_begins_with(project, ora
 )
 def test_a_script_that_fails_is_a_defect_of_its_case(project, oracle, script, said):
     path = of_agent(project, validator=EXACT, solution={"script": "solve.sh"})
-    beside(path, "solve.sh", script)
+    sibling_file(path, "solve.sh", script)
     other = of_agent(project, "two", validator=EXACT, solution={"script": "solve.sh"})
-    beside(other, "solve.sh", "echo 42")
+    sibling_file(other, "solve.sh", "echo 42")
 
     code, found = oracle()
 
@@ -181,8 +181,8 @@ def test_a_script_that_fails_is_a_defect_of_its_case(project, oracle, script, sa
 @sandboxed
 def test_a_script_is_locked_in(project, oracle):
     path = of_agent(project, validator=EXACT, solution={"script": "solve.sh"})
-    kept = beside(path, "kept.txt", "x")
-    beside(path, "solve.sh", f"rm -f {kept}; touch {path.parent}/made; id -u > out; echo 42")
+    kept = sibling_file(path, "kept.txt", "x")
+    sibling_file(path, "solve.sh", f"rm -f {kept}; touch {path.parent}/made; id -u > out; echo 42")
 
     code, _ = oracle()
 
@@ -221,7 +221,7 @@ def test_what_is_wrong_with_a_solution_is_told_without_trying_it(project, soluti
 
 def test_files_are_for_cases_that_have_a_workspace(project):
     path = project.case(validator=EXACT, solution={"text": "42", "files": "solved"})
-    beside(path, "solved/x", "x")
+    sibling_file(path, "solved/x", "x")
 
     done = kept_run.collect(project.root, "validate")
 
@@ -256,9 +256,9 @@ def test_cases_without_a_verdict_are_told_with_the_reason(project):
 def test_hooks_look_at_solutions_where_a_profile_lets_them(project, oracle):
     hook = {"check_id": "h", "python_hook": {"path": "h.py", "callable_name": "check"}}
     path = project.case(deterministic_checks=[hook], solution={"text": "42"})
-    beside(path, "h.py", HOOK)
+    sibling_file(path, "h.py", HOOK)
     wrong = project.case("two", deterministic_checks=[hook], solution={"text": "43"})
-    beside(wrong, "h.py", HOOK)
+    sibling_file(wrong, "h.py", HOOK)
     project.write("configs/evaluation_profiles/e.yaml", {
         "schema_version": 1, "evaluation_profile_id": "e", "title": "E",
         "security_policy": {"allow_local_python_hooks": True},

@@ -79,8 +79,8 @@ def test_a_key_in_a_wrong_place_is_refused_and_never_repeated(pasted):
 
     for name, one in done.items():
         for key in KEYS:
-            told = [line for line in (one.stdout + one.stderr).splitlines() if halves(line, key)]
-            assert told == [], name
+            leaks = [line for line in (one.stdout + one.stderr).splitlines() if halves(line, key)]
+            assert leaks == [], name
         assert "Traceback" not in one.stderr
         assert one.returncode == (1 if name.startswith("doctor") else 2), name
     problems = json.loads(done["validate --json"].stdout)["problems"]

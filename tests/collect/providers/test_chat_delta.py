@@ -46,8 +46,8 @@ def retold(event, text):
 def test_events_of_one_shape_say_what_they_say_in_full(pairs, is_ascii, has_spaces):
     separators = (", ", ": ") if has_spaces else (",", ":")
     full, short, shape = ChatAnswer(), ChatAnswer(), DeltaShape()
-    told = [one for event, text in pairs for one in (event, retold(event, text))]
-    for event in told:
+    events = [one for event, text in pairs for one in (event, retold(event, text))]
+    for event in events:
         raw = json.dumps(event, ensure_ascii=is_ascii, separators=separators).encode()
         data = json.loads(raw)
         expected = full.add(data, whole=False)

@@ -93,8 +93,8 @@ def made(tmp_path_factory):
 
 
 def words_of(command, arguments):
-    beside = ("--suite", "s", "--run-profile", "p") if arguments == ("plan",) else ()
-    return [command, *arguments, *beside]
+    options = ("--suite", "s", "--run-profile", "p") if arguments == ("plan",) else ()
+    return [command, *arguments, *options]
 
 
 @pytest.mark.parametrize("command", DATA)
@@ -228,9 +228,9 @@ def test_a_long_id_of_a_prompt_becomes_a_name_that_fits(project):
 )
 def test_a_path_that_cannot_be_one_is_a_sentence(project, words):
     project.case()
-    beside = ("--suite", "s", "--run-profile", "p") if words[0] == "plan" else ()
+    options = ("--suite", "s", "--run-profile", "p") if words[0] == "plan" else ()
 
-    done = collect(project.root, *words, "x" * 5_000, *beside)
+    done = collect(project.root, *words, "x" * 5_000, *options)
 
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

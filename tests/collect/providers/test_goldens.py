@@ -5,7 +5,7 @@ import json
 import pytest
 
 from collect.config.endpoints import PROVIDERS
-from tests.golden.exchange import FOLDER, HOST, KEY, ask, told
+from tests.golden.exchange import FOLDER, HOST, KEY, ask, reply_document
 
 RECORDED = sorted(
     path.relative_to(FOLDER).as_posix().removesuffix(".response.http")
@@ -28,7 +28,7 @@ def test_a_provider_sends_and_reads_what_it_did_when_it_was_recorded(endpoint, e
 
     fresh = ask(exchange.partition("/")[0], request["asked"], endpoint.base_url, KEY)
 
-    assert told(fresh) == reply
+    assert reply_document(fresh) == reply
     (got,) = endpoint.requests
     sent = request["sent"]
     assert got.line == f"{sent['method']} {sent['path']} HTTP/1.1"

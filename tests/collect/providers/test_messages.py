@@ -287,9 +287,9 @@ def test_an_answer_without_text_is_the_models_failure(endpoint):
      ("api_error", "http_500"), ("of_tomorrow", "stream_interrupted")],
 )  # fmt: skip
 def test_an_error_in_a_stream_is_what_its_status_would_have_been(endpoint, kind, failure_type):
-    told = f"event: error\ndata: {json.dumps(refusal(kind, 'busy'))}\n\n".encode()
+    error_event = f"event: error\ndata: {json.dumps(refusal(kind, 'busy'))}\n\n".encode()
 
-    reply = ask(endpoint, streams(start() + block(0, "text", "par") + told))
+    reply = ask(endpoint, streams(start() + block(0, "text", "par") + error_event))
 
     assert (reply.failure_type, reply.error_code, reply.text) == (failure_type, kind, "par")
     assert reply.error_message == "busy"

@@ -123,7 +123,7 @@ def test_an_answer_in_one_piece_says_the_same(endpoint, answers):
 
 
 @pytest.mark.parametrize(
-    ("told", "cost"),
+    ("bill", "cost"),
     [
         ({"cost": 0, "cost_details": {"upstream_inference_cost": 0.036}}, 0.036),
         ({"cost": 0.002, "cost_details": {"upstream_inference_cost": 0.04}}, 0.042),
@@ -131,8 +131,8 @@ def test_an_answer_in_one_piece_says_the_same(endpoint, answers):
         ({"cost": 0.002, "cost_details": None}, None),
     ],
 )
-def test_with_the_users_own_key_the_upstreams_bill_is_added(endpoint, answers, told, cost):
-    usage = USAGE | {"is_byok": True} | told
+def test_with_the_users_own_key_the_upstreams_bill_is_added(endpoint, answers, bill, cost):
+    usage = USAGE | {"is_byok": True} | bill
     body = answers.whole("Hi.", model=ASKED, usage=usage)
     endpoint.script = lambda wire, request: wire.answer(body)
 

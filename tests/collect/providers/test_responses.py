@@ -282,10 +282,12 @@ def test_a_refusal_is_what_the_model_says(endpoint):
 def test_a_number_of_tokens_that_nobody_said_is_unknown_and_not_none(endpoint, usage):
     reply = ask(endpoint, streams(delta("x"), last(usage=usage)))
 
-    told = reply.usage
+    tokens = reply.usage
     assert reply.failure_type is None
-    assert told.input_tokens is told.output_tokens is None
-    assert told.cached_input_tokens is told.reasoning_tokens is told.cache_write_tokens is None
+    assert tokens.input_tokens is tokens.output_tokens is None
+    assert (
+        tokens.cached_input_tokens is tokens.reasoning_tokens is tokens.cache_write_tokens is None
+    )
 
 
 def test_a_server_that_refuses_to_stream_is_asked_once_without(endpoint):
@@ -585,8 +587,8 @@ def test_answers_cut_into_single_bytes_are_whole(endpoint):
 
 def test_a_key_that_the_server_repeats_is_not_kept(endpoint):
     secret = "sk-proj-" + "a1B2c3D4" * 6
-    told = {"type": "error", "code": "invalid_api_key", "message": f"Incorrect key: {secret}"}
+    refusal = {"type": "error", "code": "invalid_api_key", "message": f"Incorrect key: {secret}"}
 
-    reply = ask(endpoint, streams(told), key=secret)
+    reply = ask(endpoint, streams(refusal), key=secret)
 
     assert secret not in repr(reply)

@@ -36,9 +36,9 @@ def test_lines_that_are_missing_come_back_byte_for_byte(lost, how, n_kept):
     assert lost.evaluations.read_bytes() == whole
     assert (done.evaluations, done.evaluations_from_lake) == (N_LOOKS, N_LOOKS - n_kept)
     assert (dry.evaluations, dry.evaluations_from_lake) == (N_LOOKS, N_LOOKS - n_kept)
-    assert (done.lines_from_lake, done.exit_code, lost.beside()) == (0, 0, [])
-    told = f"has {N_LOOKS} lines: {n_kept} as found, {N_LOOKS - n_kept} from the lake"
-    assert told in restored_text(done)
+    assert (done.lines_from_lake, done.exit_code, lost.copies()) == (0, 0, [])
+    line = f"has {N_LOOKS} lines: {n_kept} as found, {N_LOOKS - n_kept} from the lake"
+    assert line in restored_text(done)
     assert "nothing to restore" not in restored_text(done)
     assert lost.rows() == before
     assert mirror_run(lost.dir, lost.lake) == []
@@ -53,7 +53,7 @@ def test_what_stood_in_its_place_is_kept_beside_it(lost):
     restore(lost.runs_dir, "r")
 
     assert lost.evaluations.read_bytes() == whole
-    assert [path.read_bytes() for path in lost.beside()] == [other]
+    assert [path.read_bytes() for path in lost.copies()] == [other]
     assert lost.rows() == before
 
 

@@ -75,7 +75,7 @@ class Lost:
     def content(self):
         return {path: path.read_bytes() for path in self.dir.rglob("*") if path.is_file()}
 
-    def beside(self):
+    def copies(self):
         return sorted(self.dir.glob("*.found-*"))
 
 
@@ -145,7 +145,7 @@ def test_a_log_shorter_than_the_lake_is_refused_untouched_and_restored_byte_for_
     kept = {"deleted": 0, "emptied": 0, "two lines": 2, "torn": 2, "last newline": 7}[how]
     assert (done.lines, done.lines_kept, done.lines_from_lake) == (7, kept, 7 - kept)
     assert (dry.lines_kept, dry.lines_from_lake) == (kept, 7 - kept)
-    assert (done.exit_code, done.not_restored, lost.beside()) == (0, (), [])
+    assert (done.exit_code, done.not_restored, lost.copies()) == (0, (), [])
     assert lost.rows() == before
     log = RunLog.reopen(lost.dir)
     assert log.repaired == ()
@@ -174,7 +174,7 @@ def test_another_log_in_its_place_is_refused_and_kept_beside_the_restored_one(lo
     restore(lost.runs_dir, "r")
 
     assert lost.log.read_bytes() == lost.whole
-    (copy,) = lost.beside()
+    (copy,) = lost.copies()
     assert copy.read_bytes() == other
     assert lost.rows() == before
 
@@ -187,7 +187,7 @@ def test_what_the_lake_has_not_seen_stays_at_the_end(lost):
 
     assert lost.log.read_bytes() == lost.whole + more
     assert (done.lines_kept, done.lines_from_lake) == (7, 1)
-    assert len(lost.beside()) == 1
+    assert len(lost.copies()) == 1
 
 
 def test_a_log_that_is_ahead_of_the_lake_is_left_alone_with_its_torn_end(lost):
@@ -197,7 +197,7 @@ def test_a_log_that_is_ahead_of_the_lake_is_left_alone_with_its_torn_end(lost):
 
     done = restore(lost.runs_dir, "r")
 
-    assert (done.lines_from_lake, lost.beside()) == (0, [])
+    assert (done.lines_from_lake, lost.copies()) == (0, [])
     assert lost.log.read_bytes() == ahead
     assert lost.rows() == before
 
@@ -331,7 +331,7 @@ def test_a_plan_that_was_lost_is_refused_and_restored(lost, content):
 
     assert path.read_bytes() == whole
     assert (done.plan_lines, done.lines_from_lake) == (6, 0)
-    assert [copy.read_bytes() for copy in lost.beside()] == [b"torn"] * (content == b"torn")
+    assert [copy.read_bytes() for copy in lost.copies()] == [b"torn"] * (content == b"torn")
     RunLog.reopen(lost.dir).close()
 
 
@@ -376,7 +376,7 @@ def test_the_restored_log_is_on_the_disk_before_it_has_its_name(lost, monkeypatc
     restore(lost.runs_dir, "r")
 
     names = [step for step in done if step[0] == "name"]
-    (copy,), log = lost.beside(), lost.log
+    (copy,), log = lost.copies(), lost.log
     copied, put = (("name", path.stat().st_ino, "results.jsonl") for path in (copy, log))
     assert names[:2] == [copied, put]
     folder = ("sync", lost.dir.stat().st_ino)

@@ -110,10 +110,10 @@ def test_the_probe_holds_and_tells_which_image_it_was(client, image):
         containers.lines(client, "image", "inspect", "--format", field, image)[0]
         for field in ("{{.Id}}", "{{.RepoDigests}}")
     )
-    told = holds.version.rpartition("sha256:")[2]
+    digest = holds.version.rpartition("sha256:")[2]
     assert holds.version.startswith(f"{client} ")
-    assert len(told) == 64
-    assert told in (identity if digests == "[]" else digests)
+    assert len(digest) == 64
+    assert digest in (identity if digests == "[]" else digests)
 
 
 def test_a_command_is_nobody_without_rights_in_an_environment_of_ours(client, image, monkeypatch):

@@ -53,7 +53,7 @@ def test_prompt_and_raw_answer_are_kept(judged):
 
     (answer,) = judged.lines("judge_iteration")
     assert answer["artifact_path"].startswith("artifacts/judge.main.jsonl.zst#")
-    (exchange,) = judged.told(answer)["exchanges"]
+    (exchange,) = judged.judge_record(answer)["exchanges"]
     (question,) = judged.model.questions
     assert exchange["messages"] == question["messages"]
     assert exchange["answer"] == judgement()
@@ -188,7 +188,7 @@ def test_a_judge_that_fails_is_its_own_failure_and_is_tried_again(judged):
     (found,) = judged.lines("judgement")
     assert (answer["failure"], answer["n_answers"], answer["opinion"]) == ("invalid", 3, None)
     assert (found["status"], found["passed"], found["opinion"]) == ("failed", None, None)
-    assert len(judged.told(answer)["exchanges"]) == 3
+    assert len(judged.judge_record(answer)["exchanges"]) == 3
     assert Kept(judged.dir).results()[0]["success"]
 
     judged.model.says = lambda body, n: judgement(9)

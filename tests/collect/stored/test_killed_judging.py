@@ -81,5 +81,5 @@ def test_pairs(judged):
 def assert_all_are_paid_once(judged, kind, n, answer):
     assert n <= len(judged.model.questions) <= n + AT_ONCE * N_KILLS, "but for those on their way"
     for one in judged.lines(kind):
-        (exchange,) = judged.told(one)["exchanges"]
+        (exchange,) = judged.judge_record(one)["exchanges"]
         assert exchange["answer"] == answer

@@ -70,7 +70,7 @@ def test_who_is_preferred_in_both_orders_wins(pair):
     assert {(one["pair_order"], one["preferred"]) for one in lines} == {
         ("this_first", "this"), ("other_first", "this"),
     }  # fmt: skip
-    assert {pair.told(one)["pair_order"] for one in lines} == {"this_first", "other_first"}
+    assert {pair.judge_record(one)["pair_order"] for one in lines} == {"this_first", "other_first"}
     (one, _) = pair.lines("preference")
     assert (one["outcome"], one["other_run_id"], one["kind"]) == ("won", "other", "judge")
     assert (one["answer_chars"], one["other_answer_chars"]) == (14, 12)

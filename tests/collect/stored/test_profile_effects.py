@@ -194,7 +194,7 @@ def test_secrets_of_a_judge_go_where_the_policy_says_so(judged, redacts):
 
     (answer,) = judged.lines("judge_iteration")
     assert (secret in answer["summary"]) == (not redacts)
-    assert (secret in str(judged.told(answer))) == (not redacts)
+    assert (secret in str(judged.judge_record(answer))) == (not redacts)
 
 
 SCALE = {"scale": {"min": 1, "max": 5, "anchors": {"5": "Faultless."}}}

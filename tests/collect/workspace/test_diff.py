@@ -69,7 +69,7 @@ def entry(path, content=b"x", **fields):
     )
 
 
-def told(before, after):
+def change_facts(before, after):
     return [(one.change, one.old_path, one.path) for one in changes(before, after)]
 
 
@@ -93,22 +93,22 @@ def test_nothing_has_changed():
     ],
 )
 def test_what_makes_a_thing_another_one(fields):
-    assert told([entry("a")], [entry("a", **fields)]) == [("modified", None, "a")]
-    assert told([entry("a", **fields)], [entry("a")]) == [("modified", None, "a")]
+    assert change_facts([entry("a")], [entry("a", **fields)]) == [("modified", None, "a")]
+    assert change_facts([entry("a", **fields)], [entry("a")]) == [("modified", None, "a")]
 
 
 def test_a_link_that_leads_elsewhere_is_modified():
     links = [entry("a", 0, kind="link", target=target) for target in ("b", "c")]
 
-    assert told(links[:1], links[1:]) == [("modified", None, "a")]
+    assert change_facts(links[:1], links[1:]) == [("modified", None, "a")]
 
 
 def test_files_that_were_not_read_are_the_same_by_their_size():
     huge = entry("a", 10**10, left_out="too_large", is_binary=None)
     larger = huge.model_copy(update={"size": 10**11})
 
-    assert told([huge], [huge]) == []
-    assert told([huge], [larger]) == [("modified", None, "a")]
+    assert change_facts([huge], [huge]) == []
+    assert change_facts([huge], [larger]) == [("modified", None, "a")]
     (change,) = changes([huge], [larger])
     assert (change.size, change.is_binary, change.left_out) == (10**11, None, "too_large")
 
@@ -128,7 +128,7 @@ def test_a_file_with_the_same_content_was_renamed():
     before = [entry("old/n.txt"), entry("z"), entry("gone", b"1")]
     after = [entry("a"), entry("new/n.txt"), entry("z", b"2")]
 
-    assert told(before, after) == [
+    assert change_facts(before, after) == [
         ("added", None, "a"), ("deleted", None, "gone"),
         ("renamed", "old/n.txt", "new/n.txt"), ("modified", None, "z"),
     ]  # fmt: skip
@@ -138,11 +138,11 @@ def test_of_several_one_of_the_same_name_comes_first_then_the_first_by_path():
     before = [entry(path) for path in ("b/x", "a/x", "q", "r")]
     after = [entry(path) for path in ("1", "2/x", "3/x", "4", "5")]
 
-    assert told(before, after) == [
+    assert change_facts(before, after) == [
         ("renamed", "q", "1"), ("renamed", "a/x", "2/x"), ("renamed", "b/x", "3/x"),
         ("renamed", "r", "4"), ("added", None, "5"),
     ]  # fmt: skip
-    assert told(before[::-1], after[::-1]) == told(before, after)
+    assert change_facts(before[::-1], after[::-1]) == change_facts(before, after)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_of_several_one_of_the_same_name_comes_first_then_the_first_by_path():
 def test_what_is_never_renamed(fields):
     before, after = [entry("a", **fields)], [entry("b", **fields)]
 
-    assert told(before, after) == [("deleted", None, "a"), ("added", None, "b")]
+    assert change_facts(before, after) == [("deleted", None, "a"), ("added", None, "b")]
 
 
 ENTRIES = st.dictionaries(

@@ -27,11 +27,11 @@ def engine():
 
 def test_the_image_holds_its_version_and_a_node_for_it(engine):
     packages = "/opt/openclaw/node_modules/openclaw/package.json"
-    told = json.loads(look_inside(engine, "cat", packages).stdout)
+    manifest = json.loads(look_inside(engine, "cat", packages).stdout)
     node = look_inside(engine, "node", "-p", "process.versions.node").stdout.strip()
 
-    assert image.version_in("podman", IMAGE) == told["version"] == VERSION
-    assert is_in_range(node, told["engines"]["node"])
+    assert image.version_in("podman", IMAGE) == manifest["version"] == VERSION
+    assert is_in_range(node, manifest["engines"]["node"])
 
 
 def test_its_libraries_look_names_up_and_do_tls(engine):

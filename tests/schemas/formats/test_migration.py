@@ -209,8 +209,8 @@ def test_functional_validation_becomes_components_with_their_points():
     assert (validation["functional_points"], validation["bulk_points"]) == (50, 0)
     assert validation["total_score"] == 80.0
     assert validation["functional_details"]["steps"] == FUNCTIONAL["steps"]
-    beside = kept(report)["instances"]["lwc-1"]["functional_validation"]
-    assert beside == {
+    functional = kept(report)["instances"]["lwc-1"]["functional_validation"]
+    assert functional == {
         "overall_status": "passed",
         "bulk_tests_passed": True,
         "no_manual_tweaks": None,
@@ -219,12 +219,14 @@ def test_functional_validation_becomes_components_with_their_points():
 
 
 def test_a_score_of_the_file_wins_over_the_sum_of_points():
-    told = migrate_v1_to_v2({**RUN_FILE, "functional_validation": [{**FUNCTIONAL, "score": 12.5}]})
+    migration = migrate_v1_to_v2(
+        {**RUN_FILE, "functional_validation": [{**FUNCTIONAL, "score": 12.5}]}
+    )
     untold = migrate_v1_to_v2(
         {**RUN_FILE, "functional_validation": [{**FUNCTIONAL, "score": None}]}
     )
 
-    assert by_id(told)["lwc-1"]["validation"]["total_score"] == 12.5
+    assert by_id(migration)["lwc-1"]["validation"]["total_score"] == 12.5
     assert by_id(untold)["lwc-1"]["validation"]["total_score"] == 80
 
 

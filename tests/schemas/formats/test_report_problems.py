@@ -17,14 +17,14 @@ from schemas.io.json_text import read_json_text
 from tests.support.v2_reports import COMPLETE, filled, instance, parsed, passing, report, reports
 
 
-def told(document):
+def findings_of(document):
     """Return severity, code and place of each finding, in order."""
     return [(one.severity, one.code, one.pointer) for one in schema_problems(document)]
 
 
 def only(document):
     """Return code and place of the one finding."""
-    found = told(document)
+    found = findings_of(document)
     assert len(found) == 1, found
     return found[0]
 
@@ -60,7 +60,7 @@ def test_the_top_level_example_with_an_instance_for_each_id_has_no_finding():
 def test_the_documents_complete_example_is_valid_with_warnings():
     document = json.loads(COMPLETE)
     assert validate_schema(document)
-    found = told(document)
+    found = findings_of(document)
     assert {severity for severity, _, _ in found} == {"warning"}
     assert [(code, place) for _, code, place in found] == [
         ("partial_instances", "/summary/total_instances"),
@@ -81,11 +81,11 @@ def test_the_documents_complete_example_is_valid_with_warnings():
 @pytest.mark.parametrize("value", [None, True, 0, 1.5, "text", [], [[]], float("nan"), ()])
 def test_what_is_no_object_is_no_report(value):
     assert not validate_schema(value)
-    assert told(value)[-1] == ("error", "not_an_object", "")
+    assert findings_of(value)[-1] == ("error", "not_an_object", "")
 
 
 def test_an_empty_object_lacks_each_required_field_once():
-    assert told({}) == [
+    assert findings_of({}) == [
         ("error", "missing_field", f"/{name}")
         for name in (
             "schema_version", "run_id", "model_name", "dataset", "start_time", "config",
@@ -95,22 +95,24 @@ def test_an_empty_object_lacks_each_required_field_once():
 
 
 def test_an_instance_lacks_its_id_and_its_status():
-    found = told(report(instance("a")) | {"instances": [{"resolved": True}]})
+    found = findings_of(report(instance("a")) | {"instances": [{"resolved": True}]})
     assert ("error", "missing_field", "/instances/0/instance_id") in found
     assert ("error", "missing_field", "/instances/0/status") in found
 
 
 def test_a_key_that_is_no_text_is_one_error_at_its_object():
-    told_twice = instance("a", validation={"functional_details": {1: 2}})
-    document = report(instance("a")) | {"instances": [told_twice]}
+    odd_instance = instance("a", validation={"functional_details": {1: 2}})
+    document = report(instance("a")) | {"instances": [odd_instance]}
     place = "/instances/0/validation/functional_details"
-    assert [one for one in told(document) if one[0] == "error"] == [("error", "wrong_type", place)]
+    assert [one for one in findings_of(document) if one[0] == "error"] == [
+        ("error", "wrong_type", place)
+    ]
 
 
 def test_dictionaries_of_any_class_are_objects():
     document = json.loads(report_json(EvaluationReport(**report(*three()))),
                           object_pairs_hook=OrderedDict)  # fmt: skip
-    assert told(document) == []
+    assert findings_of(document) == []
 
 
 def test_a_missing_pair_is_one_finding_that_names_both():
@@ -144,7 +146,7 @@ def test_a_missing_pair_is_one_finding_that_names_both():
     ],
 )
 def test_a_field_of_a_wrong_type_is_an_error_at_its_place(change, place):
-    errors = [one for one in told(report(instance("a")) | change) if one[0] == "error"]
+    errors = [one for one in findings_of(report(instance("a")) | change) if one[0] == "error"]
     assert errors == [("error", "wrong_type", place)]
 
 
@@ -172,7 +174,7 @@ def test_a_message_names_what_was_found_and_what_is_allowed():
 
 @pytest.mark.parametrize("status", ["PASS", "", "Resolved", "timeout", "\ud800"])
 def test_an_unknown_status_is_an_error(status):
-    found = told(report() | {"instances": [instance("a", status)]})
+    found = findings_of(report() | {"instances": [instance("a", status)]})
     codes = {code for _, code, place in found if place == "/instances/0/status"}
     assert codes <= {"unknown_status", "bad_value"}
     assert codes
@@ -181,7 +183,9 @@ def test_an_unknown_status_is_an_error(status):
 
 def test_an_unknown_status_of_a_component_is_an_error():
     document = report() | {"instances": [instance("a", validation={"bulk_status": "passed"})]}
-    assert ("error", "unknown_status", "/instances/0/validation/bulk_status") in told(document)
+    assert ("error", "unknown_status", "/instances/0/validation/bulk_status") in findings_of(
+        document
+    )
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.00", 2, None, "2.0 ", ["2.0"]])
@@ -222,9 +226,9 @@ COUNTS = [
 def test_a_count_that_the_instances_contradict_is_an_error(name):
     document = report(*three())
     wrong = with_summary(document, **{name: document["summary"][name] + 4})
-    assert ("error", "count_contradicts", f"/summary/{name}") in told(wrong)
+    assert ("error", "count_contradicts", f"/summary/{name}") in findings_of(wrong)
     partial = with_summary(wrong, total_instances=9)
-    assert not [code for _, code, _ in told(partial) if code == "count_contradicts"]
+    assert not [code for _, code, _ in findings_of(partial) if code == "count_contradicts"]
 
 
 def three():
@@ -238,13 +242,13 @@ def three():
 
 
 def test_a_document_made_from_its_instances_has_no_finding():
-    assert told(report(*three())) == []
-    assert told(EvaluationReport(**report(*three()))) == []
+    assert findings_of(report(*three())) == []
+    assert findings_of(EvaluationReport(**report(*three()))) == []
 
 
 def test_two_names_of_a_count_that_differ_are_an_error():
     document = with_summary(report(*three()), total_instances=9, instances_resolved=7)
-    assert ("error", "alias_contradicts", "/summary/instances_resolved") in told(document)
+    assert ("error", "alias_contradicts", "/summary/instances_resolved") in findings_of(document)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +267,7 @@ def test_a_list_that_the_instances_contradict_is_an_error(name, ids):
 
 
 def test_a_list_in_another_order_is_no_finding():
-    assert told(report(*three(), completed_ids=["b", "a"])) == []
+    assert findings_of(report(*three(), completed_ids=["b", "a"])) == []
 
 
 def test_a_report_of_the_older_tool_is_valid_with_a_warning_for_each_of_its_rules():
@@ -280,7 +284,7 @@ def test_a_report_of_the_older_tool_is_valid_with_a_warning_for_each_of_its_rule
                  avg_functional_score=50.0, avg_duration_seconds=0.0,
                  total_duration_seconds=0.0)  # fmt: skip
     assert validate_schema(document)
-    assert [(code, place) for _, code, place in told(document)] == [
+    assert [(code, place) for _, code, place in findings_of(document)] == [
         ("verdict_inconsistent", "/instances/1/resolved"),
         ("older_rule", "/summary/instances_completed"),
         ("older_rule", "/summary/instances_empty_patch"),
@@ -309,7 +313,7 @@ def test_a_report_of_the_older_tool_is_valid_with_a_warning_for_each_of_its_rule
     ],
 )
 def test_a_mean_that_is_off_by_more_than_rounding_is_a_warning(name, near, off, code):
-    assert told(with_summary(report(*three()), **{name: near})) == []
+    assert findings_of(with_summary(report(*three()), **{name: near})) == []
     assert only(with_summary(report(*three()), **{name: off})) == (
         "warning", code, f"/summary/{name}",
     )  # fmt: skip
@@ -320,12 +324,12 @@ def test_a_percentage_for_a_fraction_is_named_and_checked_as_one():
     assert only(right) == ("warning", "percent_rate", "/summary/resolve_rate")
     for off in (34, 33.4, 33.34):
         wrong = with_summary(report(*three()), resolve_rate=off)
-        assert [code for _, code, _ in told(wrong)] == ["percent_rate", "rate_differs"]
+        assert [code for _, code, _ in findings_of(wrong)] == ["percent_rate", "rate_differs"]
 
 
 def test_a_rate_beyond_100_percent_is_an_error():
     document = with_summary(report(*three()), resolve_rate=101)
-    assert ("error", "bad_value", "/summary/resolve_rate") in told(document)
+    assert ("error", "bad_value", "/summary/resolve_rate") in findings_of(document)
 
 
 def test_what_follows_from_a_complete_report_and_is_absent_is_a_warning_each():
@@ -334,7 +338,7 @@ def test_what_follows_from_a_complete_report_and_is_absent_is_a_warning_each():
     for name in absent:
         del document["summary"][name]
     del document["error_ids"], document["created_at"], document["instances"][1]["resolved"]
-    assert told(document) == [
+    assert findings_of(document) == [
         ("warning", "derivable_absent", "/instances/1/resolved"),
         *(("warning", "derivable_absent", f"/summary/{name}") for name in absent),
         ("warning", "derivable_absent", "/created_at"),
@@ -348,7 +352,7 @@ def test_what_cannot_be_derived_may_be_absent():
         del document["summary"][name]
     del document["end_time"], document["environment"]
     document["instances"] = [{"instance_id": "a", "status": "resolved", "resolved": True}]
-    assert told(document) == []
+    assert findings_of(document) == []
 
 
 @pytest.mark.parametrize(
@@ -362,7 +366,7 @@ def test_what_cannot_be_derived_may_be_absent():
     ],
 )  # fmt: skip
 def test_a_verdict_that_does_not_follow_is_a_warning(one, place):
-    found = [(code, where) for _, code, where in told(report(one))]
+    found = [(code, where) for _, code, where in findings_of(report(one))]
     assert found == [("verdict_inconsistent", f"/instances/0/{place}")]
 
 
@@ -381,7 +385,7 @@ def test_a_score_that_does_not_follow_is_a_warning(changes, field):
 
 def test_a_total_without_any_component_is_no_finding():
     plain = {"total_score": 80, "deployment_points": 0, "deployment_status": "skipped"}
-    assert told(report(instance("a", validation=plain))) == []
+    assert findings_of(report(instance("a", validation=plain))) == []
 
 
 def test_names_of_one_field_that_differ_are_a_warning():
@@ -402,7 +406,7 @@ def test_a_time_that_is_none_is_a_warning(time):
     "time", ["2025-12-29T14:30:00Z", "2025-12-29T14:30:00.123456", "2025-12-29 14:30:00+01:00"]
 )
 def test_times_of_the_older_tool_are_times(time):
-    assert told(report(end_time=time)) == []
+    assert findings_of(report(end_time=time)) == []
 
 
 def test_findings_stand_in_the_order_of_the_document():
@@ -496,7 +500,7 @@ def test_200_levels_are_not_too_deep():
             deep = [deep]
         return deep
 
-    assert told(report(environment={"deep": nested(198)})) == []
+    assert findings_of(report(environment={"deep": nested(198)})) == []
     assert only(report(environment={"deep": nested(199)}))[1] == "too_deep"
 
 

@@ -34,7 +34,7 @@ def test_a_percentage_is_read_as_the_fraction_it_stands_for():
 
 
 @pytest.mark.parametrize(
-    ("told", "fraction", "percent"),
+    ("fields", "fraction", "percent"),
     [
         ({"resolve_rate": 0.25}, 0.25, 25),
         ({"resolve_rate": 1}, 1, 100),
@@ -44,8 +44,8 @@ def test_a_percentage_is_read_as_the_fraction_it_stands_for():
         ({"resolve_rate": None}, None, None),
     ],
 )
-def test_a_rate_is_known_as_a_fraction_and_as_a_percentage(told, fraction, percent):
-    summary = ReportSummary(**told)
+def test_a_rate_is_known_as_a_fraction_and_as_a_percentage(fields, fraction, percent):
+    summary = ReportSummary(**fields)
     assert (summary.resolve_rate, summary.resolution_rate) == (fraction, percent)
 
 
@@ -82,13 +82,13 @@ def test_two_names_that_differ_are_both_kept():
 
 
 def test_unknown_fields_are_written_again_wherever_they_stand():
-    told = filled()
-    told["evaluation_hash"] = "0f"
-    told["config"]["seed"] = 7
-    told["summary"]["interval"] = [0.1, 0.9]
-    told["instances"][0]["repetitions"] = [{"passed": True}]
-    told["instances"][0]["validation"]["lint_points"] = 3
-    written = json.loads(report_json(EvaluationReport(**told)))
+    document = filled()
+    document["evaluation_hash"] = "0f"
+    document["config"]["seed"] = 7
+    document["summary"]["interval"] = [0.1, 0.9]
+    document["instances"][0]["repetitions"] = [{"passed": True}]
+    document["instances"][0]["validation"]["lint_points"] = 3
+    written = json.loads(report_json(EvaluationReport(**document)))
     assert written["evaluation_hash"] == "0f"
     assert written["config"]["seed"] == 7
     assert written["summary"]["interval"] == [0.1, 0.9]
@@ -97,10 +97,10 @@ def test_unknown_fields_are_written_again_wherever_they_stand():
 
 
 def test_what_a_whole_document_says_is_written_again_as_it_was():
-    told = filled()
-    written = json.loads(report_json(EvaluationReport(**told)))
-    instances = zip(written.pop("instances"), told.pop("instances"), strict=True)
-    assert {key: written[key] for key in told} == told
+    document = filled()
+    written = json.loads(report_json(EvaluationReport(**document)))
+    instances = zip(written.pop("instances"), document.pop("instances"), strict=True)
+    assert {key: written[key] for key in document} == document
     for again, once in instances:
         scored = again["validation"]
         assert {key: scored[key] for key in once["validation"]} == once.pop("validation")
@@ -108,8 +108,8 @@ def test_what_a_whole_document_says_is_written_again_as_it_was():
 
 
 def test_whole_numbers_stay_whole_and_texts_stay_ascii():
-    told = report(instance("a", validation={"total_score": 80}, error_message="naïve \u202e"))
-    text = report_json(EvaluationReport(**told))
+    document = report(instance("a", validation={"total_score": 80}, error_message="naïve \u202e"))
+    text = report_json(EvaluationReport(**document))
     assert '"total_score": 80\n' in text
     assert text.isascii()
     assert text.endswith("}\n")
@@ -127,10 +127,10 @@ def test_an_instance_without_a_model_is_of_the_reports():
 
 
 def test_a_missing_total_is_the_sum_of_the_points_of_known_components():
-    told = {"deployment_points": 10, "unit_test_points": 20.5}
-    assert ValidationBreakdown(**told).total_score == 30.5
-    assert ValidationBreakdown(**told, lint_points=9).total_score == 30.5
-    assert ValidationBreakdown(**told, total_score=None).total_score is None
+    points = {"deployment_points": 10, "unit_test_points": 20.5}
+    assert ValidationBreakdown(**points).total_score == 30.5
+    assert ValidationBreakdown(**points, lint_points=9).total_score == 30.5
+    assert ValidationBreakdown(**points, total_score=None).total_score is None
     assert ValidationBreakdown(lint_points=9).total_score is None
 
 
@@ -154,8 +154,8 @@ def test_a_report_without_instances_has_no_rates():
 
 @settings(max_examples=50)
 @given(reports())
-def test_a_report_that_is_written_and_read_is_the_same_report(told):
-    found = EvaluationReport(**told)
+def test_a_report_that_is_written_and_read_is_the_same_report(document):
+    found = EvaluationReport(**document)
     text = report_json(found)
     again = EvaluationReport(**json.loads(text))
     assert again == found
@@ -164,11 +164,11 @@ def test_a_report_that_is_written_and_read_is_the_same_report(told):
 
 @settings(max_examples=50)
 @given(reports(), JSON)
-def test_reading_changes_nothing_that_a_report_says(told, extra):
-    told |= {"summary": {"extra": extra}, "anything": extra}
-    before = json.dumps(told)
-    written = json.loads(report_json(EvaluationReport(**told)))
-    assert json.dumps(told) == before
+def test_reading_changes_nothing_that_a_report_says(document, extra):
+    document |= {"summary": {"extra": extra}, "anything": extra}
+    before = json.dumps(document)
+    written = json.loads(report_json(EvaluationReport(**document)))
+    assert json.dumps(document) == before
     assert holds(written, json.loads(before))
 
 

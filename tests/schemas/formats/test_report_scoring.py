@@ -65,8 +65,8 @@ def test_unit_tests_need_every_test_and_80_percent_where_coverage_is_known(chang
     [(200, 200, 10), (199, 200, 0), (201, None, 10), (199, None, 0), (5, 5, 10), (None, 9, 10)],
 )
 def test_bulk_needs_the_expected_records_or_200(processed, expected, points):
-    told = {"bulk_records_processed": processed, "bulk_records_expected": expected}
-    assert points_of(validation(**told), "bulk") == points
+    fields = {"bulk_records_processed": processed, "bulk_records_expected": expected}
+    assert points_of(validation(**fields), "bulk") == points
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_the_summary_of_four_instances_is_the_one_worked_out_by_hand():
 
 
 def test_the_median_of_an_even_number_lies_between_the_middle_two():
-    told = parsed(instance(str(n), validation={"total_score": n}) for n in (0, 10, 50, 100))
-    assert summary_of(told).median_score == 30
+    instances = parsed(instance(str(n), validation={"total_score": n}) for n in (0, 10, 50, 100))
+    assert summary_of(instances).median_score == 30
 
 
 def test_what_instances_cannot_say_is_null_and_not_zero():
@@ -186,8 +186,8 @@ def test_what_instances_cannot_say_is_null_and_not_zero():
 
 @settings(max_examples=50)
 @given(INSTANCES)
-def test_counts_equal_lists_and_every_instance_is_counted_once(told):
-    instances = parsed(told)
+def test_counts_equal_lists_and_every_instance_is_counted_once(documents):
+    instances = parsed(documents)
     ids, found = id_lists(instances), summary_of(instances)
     assert found.resolved_instances == found.instances_resolved == len(ids.resolved_ids)
     assert found.instances_unresolved == len(ids.unresolved_ids)
@@ -215,8 +215,8 @@ SUMS = (
 
 @settings(max_examples=50)
 @given(INSTANCES, st.integers(0, 6))
-def test_two_halves_have_the_totals_of_the_whole(told, middle):
-    instances = parsed(told)
+def test_two_halves_have_the_totals_of_the_whole(documents, middle):
+    instances = parsed(documents)
     patches = has_patches(instances)
     halves = instances[:middle], instances[middle:]
     whole = summary_of(instances)

@@ -41,7 +41,7 @@ json_values = st.recursive(
 
 def found(**changes):
     """Return code, place and severity of what is wrong after some changes."""
-    value = {name: told for name, told in (GOOD | changes).items() if told != "absent"}
+    value = {name: content for name, content in (GOOD | changes).items() if content != "absent"}
     before = copy.deepcopy(value)
     problems = swebench_problems(value)
     assert value == before
@@ -108,14 +108,14 @@ def test_each_mistake_is_told_with_its_place(changes, errors):
 
 
 def test_what_is_odd_and_not_wrong_is_a_warning():
-    told = found(
+    findings = found(
         total_instances=7,
         error_ids=["e", "d"],
         failure_reasons={"b": "out_of_memory", "e": "solar_flare"},
         ambiguous_failure_ids=["e"],
     )
 
-    assert told == (
+    assert findings == (
         [],
         [
             ("not_sorted", "/error_ids"),
@@ -161,20 +161,20 @@ def test_nesting_of_any_depth_is_a_finding(problems):
         innermost.append([])
         innermost = innermost[0]
 
-    told = problems({"x": value} if problems is swebench_problems else [{"x": value}])
+    findings = problems({"x": value} if problems is swebench_problems else [{"x": value}])
 
-    assert "too_deep" in {one.code for one in told}
+    assert "too_deep" in {one.code for one in findings}
 
 
 def test_many_wrong_ids_take_no_time_to_speak_of():
     ids = [str(number % 5_000) for number in range(50_000)]
 
-    told = swebench_problems(GOOD | {"error_ids": ids})
+    findings = swebench_problems(GOOD | {"error_ids": ids})
 
-    assert ("duplicate_instance_id", "/error_ids") in {(one.code, one.pointer) for one in told}
+    assert ("duplicate_instance_id", "/error_ids") in {(one.code, one.pointer) for one in findings}
 
 
 def test_findings_can_be_written_as_json():
-    told = swebench_problems(GOOD | {"a\ud800": "\udfff", "error_ids": ["\ud800", "\ud800"]})
+    findings = swebench_problems(GOOD | {"a\ud800": "\udfff", "error_ids": ["\ud800", "\ud800"]})
 
-    assert all(json.loads(one.model_dump_json())["message"] for one in told)
+    assert all(json.loads(one.model_dump_json())["message"] for one in findings)

@@ -102,20 +102,20 @@ def test_lines_that_do_not_belong_are_named_and_skipped(tmp_path, is_bulk):
         good,
     ]))  # fmt: skip
 
-    told = sync(run.runs_dir).problems
+    problems = sync(run.runs_dir).problems
 
     assert numbers(run) == [1, 2, 3, 11]
-    named = [one.partition("evaluations.jsonl:")[2] for one in told]
+    named = [one.partition("evaluations.jsonl:")[2] for one in problems]
     assert [int(one.partition(":")[0]) for one in named] == list(range(4, 11))
-    assert all(one.endswith("; the line was skipped") for one in told)
-    assert "belongs to another run, 'other'" in told[0]
-    assert "trial m1 / never / 1 is not in the plan" in told[1]
-    assert "`repetition`" in told[2]
-    assert "'kind' stands there twice" in told[3]
-    assert problems_of(run.runs_dir, run.path) == list(told)
+    assert all(one.endswith("; the line was skipped") for one in problems)
+    assert "belongs to another run, 'other'" in problems[0]
+    assert "trial m1 / never / 1 is not in the plan" in problems[1]
+    assert "`repetition`" in problems[2]
+    assert "'kind' stands there twice" in problems[3]
+    assert problems_of(run.runs_dir, run.path) == list(problems)
     append(run, good)
     assert sync(run.runs_dir).problems == (), "told once"
-    assert problems_of(run.runs_dir, run.path) == list(told), "known for ever"
+    assert problems_of(run.runs_dir, run.path) == list(problems), "known for ever"
 
 
 def test_a_torn_line_waits_for_its_end(tmp_path):
@@ -168,9 +168,9 @@ def test_a_log_that_is_another_one_keeps_the_lakes_rows_and_is_told_once(tmp_pat
             assert mirror.step() == 1, "results come in"
             mirror.seal()
             assert mirror.problems == []
-    told = sync(run.runs_dir).problems
+    problems = sync(run.runs_dir).problems
 
-    (one,) = told
+    (one,) = problems
     assert f"{log_of(run)}: " in one
     assert "the lake holds 3 evaluations" in one
     assert "`collect restore run-1" in one
@@ -178,7 +178,7 @@ def test_a_log_that_is_another_one_keeps_the_lakes_rows_and_is_told_once(tmp_pat
     assert sum(part.n_rows for _, part in parts_of(run.lake, "results", run.run_id)) == 4
     touch(run)
     again = sync(run.runs_dir)
-    assert (again.problems, again.known_problems) == ((), told)
+    assert (again.problems, again.known_problems) == ((), problems)
     log_of(run).write_bytes(whole)
     touch(run)
     assert sync(run.runs_dir).known_problems == ()

@@ -170,9 +170,9 @@ def test_an_exception_at_the_time_limit_is_a_time_out(time, is_late):
 
     found = import_lines("x", log, limit_ms=30_000).tables["results"].to_pylist()[1]
 
-    told = found["failure_type"], found["passed"], found["status"], found["error_code"]
+    facts = found["failure_type"], found["passed"], found["status"], found["error_code"]
     late = ("timeout", False, "timed_out", "exception")
-    assert told == (late if is_late else ("exception", None, "failed", None))
+    assert facts == (late if is_late else ("exception", None, "failed", None))
 
 
 @pytest.mark.parametrize(

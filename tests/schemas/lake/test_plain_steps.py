@@ -84,12 +84,14 @@ def lake(tmp_path_factory):
     run = RunBuilder(tmp_path_factory.mktemp("steps") / "runs")
     traces = [*HAND_MADE.values(), *(HostileTraces(seed).trace(30) for seed in range(60))]
     given = {}
-    for number, told in enumerate([*traces, traces[0]]):
+    for number, events_of_trace in enumerate([*traces, traces[0]]):
         is_again = number == len(traces)
         trial = run.trials[0] if is_again else run.plan(f"c{number}")
         try:
-            (path,) = run.write_traces(trace(run.run_id, "m1", trial.case_id, 1) | {"trace": told})
-            events = orjson.loads(orjson.dumps(told))
+            (path,) = run.write_traces(
+                trace(run.run_id, "m1", trial.case_id, 1) | {"trace": events_of_trace}
+            )
+            events = orjson.loads(orjson.dumps(events_of_trace))
         except TypeError:  # no JSON that anybody of ours would write
             path, events = None, []
         run.result(trial, artifact_path=path, tool_ms=5, requested_model="r", served_model="s")

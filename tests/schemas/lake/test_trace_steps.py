@@ -92,9 +92,11 @@ def test_a_conversation_that_is_given_has_no_turns():
 
 def test_a_final_output_stands_for_an_answer_that_nobody_noted():
     alone = made(said("Do.", "user"), ("final_output", {"content": "It is."}))
-    beside = made(said("Do.", "user"), said("It is."), ("final_output", {"content": "It is."}))
+    final_answer = made(
+        said("Do.", "user"), said("It is."), ("final_output", {"content": "It is."})
+    )
 
-    assert of(alone, "kind", "role", "turn_no") == of(beside, "kind", "role", "turn_no")
+    assert of(alone, "kind", "role", "turn_no") == of(final_answer, "kind", "role", "turn_no")
     assert alone.texts[1][1] == "It is."
 
 
@@ -235,8 +237,8 @@ def test_no_value_of_an_event_breaks_the_others(value):
     for name in sorted(names):
         steps = made(*((kind, fields | {name: value}) for kind, fields in sound))
         assert steps.rows or name == "event_type"
-    told = "usage e2e_ms served_model cost_usd cost_source failure_type wait_ms"
-    facts = dict.fromkeys(told.split(), value)
+    names_of_usage = "usage e2e_ms served_model cost_usd cost_source failure_type wait_ms"
+    facts = dict.fromkeys(names_of_usage.split(), value)
     inside = {"usage": dict.fromkeys(("input_tokens", "usage_cached", "usage_counts"), value)}
     steps = made(reply(**facts), said("x"), reply(**inside), said("y"))
     assert [row["turn_no"] for row in steps.rows] == [1, 2]

@@ -127,8 +127,8 @@ def test_a_session_that_went_on_is_the_same_trial_of_the_same_run(project, tmp_p
     (after,) = imported(FORM, project, tmp_path / "after")
 
     names = ("run_id", "suite_id", "case_id", "model_id", "model", "repetition", "started_at_ms")
-    told = [{name: only([run])[name] for name in names} for run in (before, after)]
-    assert told[0] == told[1]
+    facts = [{name: only([run])[name] for name in names} for run in (before, after)]
+    assert facts[0] == facts[1]
     assert only([after])["output_tokens"] == only([before])["output_tokens"] + 10
 
 
@@ -240,9 +240,9 @@ def test_a_compaction_is_a_step_and_its_summary_no_message_of_a_user(project, ru
     claude = Claude(A)
     bound = claude.line("system", subtype="compact_boundary", content="Conversation compacted",
                         compactMetadata={"trigger": "auto", "preTokens": 155_000})  # fmt: skip
-    told = claude.user("The story so far.", isCompactSummary=True)
+    summary = claude.user("The story so far.", isCompactSummary=True)
     meta = claude.user("Caveat: local", isMeta=True)
-    put(project / f"{A}.jsonl", claude.user("Hi"), bound, told, meta,
+    put(project / f"{A}.jsonl", claude.user("Hi"), bound, summary, meta,
         claude.answer("m1", text("Ho")))  # fmt: skip
     imported(FORM, project, runs_dir)
 
@@ -263,10 +263,10 @@ def test_pictures_are_named_where_they_stood(project, runs_dir):
         claude.result("c1", [picture]), claude.answer("m2", text("A cat.")))  # fmt: skip
     imported(FORM, project, runs_dir)
 
-    told = [one for _, one in texts_of(runs_dir)]
-    assert (told[0], told[2]) == ("See\n[image]", '{"file_path":"a.png"}')
-    assert "[image]" in told
-    assert "AAAA" not in "".join(one or "" for one in told)
+    texts = [one for _, one in texts_of(runs_dir)]
+    assert (texts[0], texts[2]) == ("See\n[image]", '{"file_path":"a.png"}')
+    assert "[image]" in texts
+    assert "AAAA" not in "".join(one or "" for one in texts)
 
 
 def test_output_that_was_never_counted_is_not_guessed(project, runs_dir):

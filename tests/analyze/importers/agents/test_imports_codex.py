@@ -121,7 +121,7 @@ def test_the_same_import_again_changes_nothing(day, runs_dir):
 
 
 def test_the_first_versions_wrote_items_without_an_envelope(day, runs_dir):
-    told = {"output": "a.txt\n", "metadata": {"exit_code": 0, "duration_seconds": 0.25}}
+    tool_output = {"output": "a.txt\n", "metadata": {"exit_code": 0, "duration_seconds": 0.25}}
     put(
         day / "rollout-1.jsonl",
         {"id": A, "timestamp": at(1), "instructions": None},
@@ -130,7 +130,7 @@ def test_the_first_versions_wrote_items_without_an_envelope(day, runs_dir):
         {"type": "reasoning", "id": "r", "summary": []},
         {"type": "function_call", "name": "shell", "arguments": '{"command": ["ls"]}',
          "call_id": "c1"},
-        {"type": "function_call_output", "call_id": "c1", "output": json.dumps(told)},
+        {"type": "function_call_output", "call_id": "c1", "output": json.dumps(tool_output)},
         {"type": "message", "role": "assistant", "content": [
             {"type": "output_text", "text": "One file."}]},
     )  # fmt: skip
@@ -230,11 +230,11 @@ def test_real_sessions_have_the_tokens_that_were_served(day, runs_dir):
 
     (run,) = imported(FORM, day, runs_dir)
 
-    told = sorted(
+    usages = sorted(
         (row["input_tokens"], row["output_tokens"], row["tool_calls"])
         for row in rows_of(run).values()
     )
-    assert told == [
+    assert usages == [
         (104, 14, []), (306, 36, ["spawn_agent", "exec_command"]), (498, 138, ["exec_command"]),
         (515, 65, ["exec_command", "apply_patch"]),
     ]  # fmt: skip

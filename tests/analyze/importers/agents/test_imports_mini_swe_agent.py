@@ -66,11 +66,11 @@ def put(folder, name, content):
 
 
 def predict(folder, *names, model="openai/gpt-5"):
-    told = {
+    predictions = {
         name: {"model_name_or_path": model, "instance_id": name, "model_patch": PATCH}
         for name in names
     }
-    (folder / "preds.json").write_text(json.dumps(told))
+    (folder / "preds.json").write_text(json.dumps(predictions))
 
 
 def test_an_instance_is_a_case_whose_answer_is_the_patch(tmp_path, runs_dir):
@@ -179,10 +179,10 @@ def test_version_1_has_its_commands_in_the_text(tmp_path, runs_dir):
 
 
 def test_a_model_without_tools_and_one_of_the_responses_api_have_calls_too(tmp_path, runs_dir):
-    told = {"raw_output": "x\n", "returncode": 0, "exception_info": "", "timestamp": 5.0}
+    extra = {"raw_output": "x\n", "returncode": 0, "exception_info": "", "timestamp": 5.0}
     plain = [
         {"role": "assistant", "content": "Go.", "extra": {"actions": [{"command": "ls"}]}},
-        {"role": "user", "content": "<returncode>0</returncode>x", "extra": told},
+        {"role": "user", "content": "<returncode>0</returncode>x", "extra": extra},
     ]
     call = {"type": "function_call", "call_id": "c1", "name": "bash",
             "arguments": '{"command": "ls"}'}  # fmt: skip
@@ -192,7 +192,7 @@ def test_a_model_without_tools_and_one_of_the_responses_api_have_calls_too(tmp_p
     responses = [
         {"object": "response", "id": "r", "model": "m", "output": [said, call], "usage": usage,
          "extra": {"actions": [{"command": "ls", "tool_call_id": "c1"}]}},
-        {"type": "function_call_output", "call_id": "c1", "output": "x", "extra": told},
+        {"type": "function_call_output", "call_id": "c1", "output": "x", "extra": extra},
     ]  # fmt: skip
     put(tmp_path / "n", "a", document(messages=plain))
     put(tmp_path / "n", "b", document(messages=responses))

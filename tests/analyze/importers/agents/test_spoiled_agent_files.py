@@ -59,7 +59,7 @@ def scratched(raw, seed):
 
 @pytest.mark.parametrize("form", FILES)
 def test_spoiled_files_become_a_run_or_a_sentence(form, tmp_path):
-    runs_dir, n_runs, told = tmp_path / "runs", 0, []
+    runs_dir, n_runs, messages = tmp_path / "runs", 0, []
     for seed in range(N_SEEDS):
         folder = tmp_path / f"in-{seed}"
         chance = random.Random(seed)
@@ -74,7 +74,7 @@ def test_spoiled_files_become_a_run_or_a_sentence(form, tmp_path):
         try:
             written = imported(form, folder, runs_dir, run_id=f"r{seed}")
         except BenchError as exc:
-            told.append(str(exc).strip())
+            messages.append(str(exc).strip())
             continue
         for run in written:
             n_runs += 1
@@ -85,7 +85,7 @@ def test_spoiled_files_become_a_run_or_a_sentence(form, tmp_path):
             assert not again.is_new
 
     assert n_runs > N_SEEDS / 2
-    assert all(told)
+    assert all(messages)
     assert [one.name for one in runs_dir.iterdir() if one.name.startswith(".")] == []
     with open_history(runs_dir) as history:
         ((n_trials, n_steps),) = history.sql(

@@ -28,10 +28,10 @@ METRICS = {
 def both(tmp_path_factory):
     """What Inspect says of each log, and what our import made of it."""
     folder = tmp_path_factory.mktemp("inspect")
-    told = evaluated(folder)
-    assert len(told) == 20
+    logs = evaluated(folder)
+    assert len(logs) == 20
     pairs = []
-    for log in told:
+    for log in logs:
         (written,) = import_inspect(Path(log["path"]), folder / "runs" / log["kind"])
         pairs.append((log, written))
     return pairs

@@ -149,9 +149,9 @@ def test_a_damaged_sample_is_told_and_the_others_are_read(tmp_path, runs_dir):
     (written,) = import_inspect(write_eval(tmp_path / "log.eval", found), runs_dir)
 
     assert written.n_trials == 2
-    (told,) = written.findings
-    assert told.severity == "error"
-    assert "'c', epoch 1: `samples/c_epoch_1.json` is no JSON" in told.message
+    (finding,) = written.findings
+    assert finding.severity == "error"
+    assert "'c', epoch 1: `samples/c_epoch_1.json` is no JSON" in finding.message
 
 
 def bomb(size, real):

@@ -168,8 +168,8 @@ def test_events_become_a_trace_with_tools_agents_and_scorers_apart(tmp_path):
     (row,) = results_of(written.run_dir)
     assert (row.tool_calls, row.tool_ms, row.e2e_ms) == (("bash",), 2000, 1500)
     events = trace_of(written.run_dir, row).trace
-    told = [(one.trajectory, one.event_type, getattr(one, "content", "")) for one in events]
-    assert told == [
+    facts = [(one.trajectory, one.event_type, getattr(one, "content", "")) for one in events]
+    assert facts == [
         (None, "message", "go"), (None, "runner", ""), (None, "message", "hm"),
         (None, "tool_call", ""), ("main/finder", "message", "find"), ("main/finder", "runner", ""),
         ("main/finder", "message", "found it"), (None, "tool_result", ""), (None, "runner", ""),

@@ -140,8 +140,8 @@ def test_constants_that_json_lacks_are_read(tmp_path, runs_dir):
     written = imported(write_eval(tmp_path / "log.eval", found), runs_dir)
 
     assert [one.value for row in results_of(written.run_dir) for one in row.scores] == [None, None]
-    (told,) = written.findings
-    assert told.code == "score_not_a_number"
+    (finding,) = written.findings
+    assert finding.code == "score_not_a_number"
 
 
 def test_shards_of_a_merged_log_are_not_counted_again(tmp_path, runs_dir):

@@ -61,9 +61,9 @@ def test_every_count_is_read_where_it_stands():
              "reasoning_tokens", "cost_usd")  # fmt: skip
     paths = {name: f"u.{number}" for number, name in enumerate(names)}
     declared = DeclaredUsage(source="file", path="u.json", counts="delta", cached="beside", **paths)
-    told = [json.dumps({"u": [10, 2, 3, 4, 1, 0.5]}), "nothing", json.dumps({"u": [1, 1]})]
+    outputs = [json.dumps({"u": [10, 2, 3, 4, 1, 0.5]}), "nothing", json.dumps({"u": [1, 1]})]
 
-    usage, cost = usage_in(declared, told)
+    usage, cost = usage_in(declared, outputs)
 
     assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens) == (18, 3, 1)
     assert (usage.cached_input_tokens, usage.cache_write_tokens, cost) == (3, 4, 0.5)
@@ -74,11 +74,11 @@ def test_every_count_is_read_where_it_stands():
 def test_counts_that_are_none_are_not_taken(value):
     declared = DeclaredUsage(input_tokens="i", output_tokens="o", counts="delta", cached="inside")
     try:
-        told = json.dumps({"i": value, "o": value})
+        output = json.dumps({"i": value, "o": value})
     except (TypeError, ValueError):
-        told = "{"
+        output = "{"
 
-    found = usage_in(declared, [told])
+    found = usage_in(declared, [output])
 
     assert found is None or found[0].input_tokens >= 0
 

@@ -46,8 +46,8 @@ def packages(tmp_path, monkeypatch):
 def built(capsys, *arguments):
     """What the command prints as JSON, and on standard error."""
     code = image.main([*arguments, "--json"])
-    told = capsys.readouterr()
-    return code, json.loads(told.out) if told.out else None, told.err
+    printed = capsys.readouterr()
+    return code, json.loads(printed.out) if printed.out else None, printed.err
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def all_images():
 
 def labels(number):
     """Return what an image says of itself; of one that another test has removed since, nothing."""
-    told = ("podman", "image", "inspect", number)
-    done = subprocess.run(told, capture_output=True, text=True, check=False)
+    command = ("podman", "image", "inspect", number)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 or "image not known" in done.stderr, done.stderr
     return done.stdout if done.returncode == 0 else ""
 

@@ -126,9 +126,9 @@ def test_a_wheel_that_cannot_be_fetched_says_what_else_would_do(commands, tmp_pa
 
 
 def test_npm_says_which_version_a_tag_means(commands, tmp_path):
-    told = {"version": "2026.9.6", "engines": {"node": NEWEST}}
+    manifest = {"version": "2026.9.6", "engines": {"node": NEWEST}}
     commands("node", "echo v20.20.2")
-    commands("npm", f"[ \"$2\" = openclaw@latest ] && echo '{json.dumps(told)}'")
+    commands("npm", f"[ \"$2\" = openclaw@latest ] && echo '{json.dumps(manifest)}'")
 
     assert node.published("latest", tmp_path, print) == Release("2026.9.6", NEWEST)
 
@@ -189,12 +189,12 @@ def test_the_empty_package_is_told_from_a_real_one(tmp_path):
 
 def test_a_folder_keeps_what_was_installed_and_is_asked_again_only_for_a_tag(commands, tmp_path):
     """Its `bin` is what a local agent is started from."""
-    told = json.dumps({"version": "1.2.3", "engines": {"node": ">=22"}})
+    manifest = json.dumps({"version": "1.2.3", "engines": {"node": ">=22"}})
     commands("node", "echo v24.0.0")
     npm = f"""echo "$1" >> {tmp_path}/asked
-[ "$1" = view ] && echo '{told}' && exit
+[ "$1" = view ] && echo '{manifest}' && exit
 PATH=/usr/bin:/bin; mkdir -p "$3/node_modules/openclaw" "$3/node_modules/.bin"
-echo '{told}' > "$3/node_modules/openclaw/package.json"
+echo '{manifest}' > "$3/node_modules/openclaw/package.json"
 touch "$3/node_modules/.bin/openclaw\""""
     commands("npm", npm)
     folder = tmp_path / "kept"

@@ -134,11 +134,11 @@ def test_what_is_shown_and_kept_has_its_limit_whatever_is_in_it(size, letter):
 
     assert len(shown.encode()) <= 16_384
     assert len(json.dumps(stored, ensure_ascii=False).encode()) <= 66_000
-    told = json.loads(shown)
-    assert told["status"] == "success"
-    assert told["output"]["stderr"] == "short", "a short text is not cut for a long one"
+    message = json.loads(shown)
+    assert message["status"] == "success"
+    assert message["output"]["stderr"] == "short", "a short text is not cut for a long one"
     if size <= 100:
-        assert told["output"] == output == stored
+        assert message["output"] == output == stored
 
 
 def test_many_texts_share_what_there_is():

@@ -40,9 +40,9 @@ def test_a_limit_of_the_profile_ends_what_exceeds_it(project, endpoint, make_log
 
     assert row["success"]
     assert row["tool_ms"] < 12_000
-    (told,) = map(json.loads, model.results)
-    assert (told["status"], told["output"]["error_type"]) == ("error", ended_by)
-    assert said in told["output"]["error"]
+    (message,) = map(json.loads, model.results)
+    assert (message["status"], message["output"]["error_type"]) == ("error", ended_by)
+    assert said in message["output"]["error"]
 
 
 @pytest.mark.parametrize("limit", REFUSED)
@@ -51,14 +51,14 @@ def test_a_limit_that_the_kernel_knows_too_is_held_and_only_where_it_is_set(
 ):
     value, command, printed = REFUSED[limit]
     offer(project, "exec_shell")
-    told = []
+    messages = []
     for limits in ({}, {limit: value}):
         endpoint.script = model = ToolModel([("exec_shell", {"command": command})])
         project.profile(sandbox={"limits": {"command_seconds": 15} | limits})
-        run(project, endpoint, tmp_path / str(len(told)), monkeypatch, no_mirrors)
-        told += map(json.loads, model.results)
+        run(project, endpoint, tmp_path / str(len(messages)), monkeypatch, no_mirrors)
+        messages += map(json.loads, model.results)
 
-    free, limited = told
+    free, limited = messages
     assert free["output"]["stdout"].strip() == printed
     assert limited["output"].get("stdout", "").strip() != printed
 

@@ -42,7 +42,7 @@ def nothing_on(tmp_path):
     return {"PATH": str(tmp_path / "nowhere")}
 
 
-def told(work, run="r"):
+def output_lines(work, run="r"):
     """Return what the first command of a run printed, line by line."""
     kept = Kept(work.root / "runs" / run)
     (row,) = kept.results()
@@ -72,7 +72,7 @@ def test_a_run_says_where_its_commands_were_locked_in(work):
     done = collect(work.root, "run", *SUITE, "--run-id", "r")
 
     assert done.returncode == 0, done.stderr
-    where, uid, first = told(work)
+    where, uid, first = output_lines(work)
     assert where == "/workspace"
     assert int(uid) != 0
     assert first == "bwrap"
@@ -110,7 +110,7 @@ def test_without_a_sandbox_only_when_it_is_said(work, endpoint, tmp_path):
     assert done.returncode == 0, done.stderr
     config = json.loads((work.root / "runs/r/config.json").read_text())
     assert config["sandbox"]["backend"] == "none"
-    assert told(work)[0] != "/workspace"
+    assert output_lines(work)[0] != "/workspace"
     assert "warning: " in done.stderr
     assert UNSAFE in done.stderr
 

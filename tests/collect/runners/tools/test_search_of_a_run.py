@@ -63,10 +63,10 @@ def test_a_model_reads_what_was_found_and_nothing_of_what_was_kept_back(work, en
     row, event = result_of(work)
     assert (row["passed"], row["tool_calls"]) == (True, ["web_search"])
     assert engine.queries == ["tallest lighthouse"]
-    told = json.loads(endpoint.requests[1].body["messages"][2]["content"])
-    assert told["status"] == "success"
-    assert [hit["url"] for hit in told["output"]["results"]] == [HITS[0]["url"]]
-    assert "drop" not in json.dumps(told)
+    message = json.loads(endpoint.requests[1].body["messages"][2]["content"])
+    assert message["status"] == "success"
+    assert [hit["url"] for hit in message["output"]["results"]] == [HITS[0]["url"]]
+    assert "drop" not in json.dumps(message)
     assert {hit["url"]: hit["names"] for hit in event.output["dropped"]} == {
         HITS[1]["url"]: "gold-bench", HITS[2]["url"]: "data.example.net",
     }  # fmt: skip

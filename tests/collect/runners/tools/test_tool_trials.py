@@ -103,10 +103,10 @@ def test_what_the_tools_made_is_found_by_checks(project, endpoint, make, provide
     )
     assert row["tool_ms"] >= 1
     assert len(model.results) == 2
-    told = json.loads(model.results[1])
-    assert told["status"] == "success"
-    assert told["output"]["stdout"] == "42\n"
-    assert told["output"]["returncode"] == 0
+    message = json.loads(model.results[1])
+    assert message["status"] == "success"
+    assert message["output"]["stdout"] == "42\n"
+    assert message["output"]["returncode"] == 0
     assert (
         made.dir / "workspaces/m/one/1/workspace/out/report.txt"
     ).read_text() == "sixteen bytes...\n"
@@ -220,10 +220,10 @@ def test_a_call_that_nobody_can_carry_out_is_an_error_the_model_sees(
 
     (row,) = make_log().results()
 
-    (told,) = map(json.loads, model.results)
-    assert told["status"] == "error"
-    assert told["output"]["error_type"] == error_type
-    assert said in told["output"]["error"]
+    (message,) = map(json.loads, model.results)
+    assert message["status"] == "error"
+    assert message["output"]["error_type"] == error_type
+    assert said in message["output"]["error"]
     assert row["success"], "what the model makes of it is its own"
 
 
@@ -233,10 +233,10 @@ def test_a_file_that_is_not_there_is_an_error_the_model_sees(project, endpoint, 
 
     make_log()
 
-    (told,) = map(json.loads, model.results)
-    assert told["status"] == "error"
-    assert "gone" in told["output"]["error"]
-    assert "No such file" in told["output"]["error"]
+    (message,) = map(json.loads, model.results)
+    assert message["status"] == "error"
+    assert "gone" in message["output"]["error"]
+    assert "No such file" in message["output"]["error"]
 
 
 @pytest.mark.parametrize("path", ["a b", "-n", "deep/er/x", "new\nline", "/tmp/x", "ü"])
@@ -340,9 +340,9 @@ def test_tokens_of_which_a_turn_says_nothing_are_unknown_and_counted_by_nobody(
 
     def silent_once(wire, request):
         message = model._message(request.body)
-        told = {"usage": {"prompt_tokens": 7}} if message.get("tool_calls") else {}
+        usage = {"usage": {"prompt_tokens": 7}} if message.get("tool_calls") else {}
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
-        wire.answer({"model": "served-m", "choices": choices} | told)
+        wire.answer({"model": "served-m", "choices": choices} | usage)
 
     endpoint.script = silent_once
     offer(project, "exec_shell")
@@ -421,9 +421,9 @@ def test_many_calls_of_one_answer_are_not_all_carried_out(project, endpoint, mak
 
     make_log()
 
-    told = [json.loads(result) for result in model.results]
-    assert [one["status"] for one in told] == ["success"] * 32 + ["error"] * 8
-    assert "only the first 32 calls" in told[-1]["output"]["error"]
+    messages = [json.loads(result) for result in model.results]
+    assert [one["status"] for one in messages] == ["success"] * 32 + ["error"] * 8
+    assert "only the first 32 calls" in messages[-1]["output"]["error"]
 
 
 # ---- what is kept
@@ -507,10 +507,10 @@ def test_a_trial_with_a_command_that_takes_too_long_goes_on(project, endpoint, m
 
     (row,) = make_log().results()
 
-    (told,) = map(json.loads, model.results)
-    assert (told["status"], told["output"]["error_type"]) == ("error", "time")
-    assert told["output"]["error"] == "the command was ended: it took longer than 1 s"
-    assert told["output"]["stdout"] == "begun\n"
+    (message,) = map(json.loads, model.results)
+    assert (message["status"], message["output"]["error_type"]) == ("error", "time")
+    assert message["output"]["error"] == "the command was ended: it took longer than 1 s"
+    assert message["output"]["stdout"] == "begun\n"
     assert row["success"]
     assert 1_000 <= row["tool_ms"] < 10_000
 
@@ -544,8 +544,8 @@ def test_trials_do_not_see_each_others_files(project, endpoint, make_log):
     made = make_log()
 
     assert len(seen) == 3
-    for told in map(json.loads, seen):
-        assert not {"x", "y", "z"} & set(told["output"]["stdout"].split())
+    for message in map(json.loads, seen):
+        assert not {"x", "y", "z"} & set(message["output"]["stdout"].split())
     kept = sorted(
         str(path.relative_to(made.dir)) for path in made.dir.glob("workspaces/*/*/*/workspace/*")
     )
@@ -661,5 +661,5 @@ def test_a_command_reaches_the_network_only_where_the_case_allows_it(
 
     make_log()
 
-    (told,) = map(json.loads, model.results)
-    assert (told["output"]["stdout"] == "reached\n") == (network == "allow"), told
+    (message,) = map(json.loads, model.results)
+    assert (message["output"]["stdout"] == "reached\n") == (network == "allow"), message
