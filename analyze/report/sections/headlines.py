@@ -117,12 +117,14 @@ class _Scores:
         """Return the difference between two such runs that is shown in four cases of five.
 
         (t(0.975, 2n - 2) + z(0.8)) · √2 · s / √n, of runs within one night over other cases of the
-        same kind (S27; Miller 2024); None where all units are alike, which tells nothing of others.
+        same kind (S27; Miller 2024); None where all units are alike, which tells nothing of others,
+        and where verdicts are so few that it is more than there can be.
         """
         if len(self._units) < 2 or not (error := self._error):
             return None
         quantile = t_quantile(0.975, 2 * len(self._units) - 2)
-        return (quantile + Z_POWER) * math.sqrt(2) * error
+        smallest = (quantile + Z_POWER) * math.sqrt(2) * error
+        return None if self._are_verdicts and smallest > 1 else smallest
 
     @property
     def _are_verdicts(self) -> bool:

@@ -108,6 +108,17 @@ def test_where_all_pass_the_interval_has_a_width_and_no_difference_is_promised(t
     assert found.smallest_difference is None
 
 
+@pytest.mark.parametrize("unit", [1.0, 10.0])
+def test_of_few_verdicts_no_difference_is_promised_that_there_cannot_be(tmp_path, unit):
+    scores = {(f"c{n}", 1): unit * (n % 2) for n in range(3)}
+
+    report = report_of(tmp_path, scores, [("f1", "mean", 0.4, None)])
+
+    (found,) = report.headlines
+    assert (found.smallest_difference is None) == (unit == 1)
+    assert ("two such runs" in report_markdown(report)) == (unit != 1)
+
+
 def test_the_interval_covers_and_the_difference_is_shown_as_often_as_is_said(tmp_path):
     chance = random.Random(5)
     report = report_of(
