@@ -48,6 +48,8 @@ class Importer:
     detect: Callable[[Path], bool] = never
     """Returns whether a file or folder is one import of this format, by a quick look at it; of what
     cannot be read it is False, and nothing is raised."""
+    takes_all_below: bool = False
+    """The import of a folder takes the files of this format at any depth; others are looked at."""
 
 
 IMPORTERS = Registry(

@@ -1,7 +1,8 @@
 """What lies at a path: a format's own look at each file and folder, from the top down.
 
-A folder that is an import of itself is not looked into. A file is looked at by what it begins with,
-so that a folder of large files takes no longer than one of small ones.
+A folder that is an import of itself is not looked into, unless there may be others in it. A file is
+looked at by what it begins with, so that a folder of large files takes no longer than one of small
+ones.
 """
 
 from __future__ import annotations
@@ -61,17 +62,23 @@ def _below(path: Path) -> Iterator[Detected]:
     looked into.
     """
     looks = 0
-    waiting = [path]
+    waiting: list[tuple[Path, str | None]] = [(path, None)]
     while waiting:
-        one = waiting.pop()
+        one, above = waiting.pop()
         looks += 1
         if looks > MAX_LOOKS:
             what = f"holds more than {MAX_LOOKS:,} files"
             raise ConfigError([Problem(path, what, advice="name a folder below it")])
-        if (found := format_of(one)) is not None:
+        found = _format_below(one, above)
+        if found is not None and found != above:
             yield Detected(one, found)
-        elif one.is_dir() and not is_run_folder(one) and (one == path or not one.is_symlink()):
-            waiting += sorted(_entries(one), reverse=True)
+            if not IMPORTERS[found].takes_all_below or not one.is_dir():
+                continue
+            above = found
+        elif found is not None and not one.is_dir():
+            continue  # it is in the import of a folder above
+        if one.is_dir() and not is_run_folder(one) and (one == path or not one.is_symlink()):
+            waiting += ((entry, above) for entry in sorted(_entries(one), reverse=True))
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -84,6 +91,13 @@ def _entries(folder: Path) -> list[Path]:
 def format_of(path: Path) -> str | None:
     """Return the name of the importer whose import a file or folder is; None: nobody's."""
     return next((name for name in IMPORTERS.names if IMPORTERS[name].detect(path)), None)
+
+
+def _format_below(path: Path, above: str | None) -> str | None:
+    """Return the format of a path below a folder of another one, which is asked first."""
+    if above is not None and IMPORTERS[above].detect(path):
+        return above
+    return format_of(path)
 
 
 def head_of(path: Path) -> bytes:

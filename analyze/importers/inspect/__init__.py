@@ -367,4 +367,4 @@ def _detect(path: Path) -> bool:
     return holds_logs(path) if path.is_dir() else is_log(path)
 
 
-IMPORTER = Importer(frozenset({"--run-id", "--suite"}), _run, _detect)
+IMPORTER = Importer(frozenset({"--run-id", "--suite"}), _run, _detect, takes_all_below=True)

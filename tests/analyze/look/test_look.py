@@ -10,6 +10,7 @@ import pytest
 from analyze.importers import IMPORTERS, ImportRequest
 from analyze.importers.detect import detect
 from tests.support.analyze_cli import call
+from tests.support.inspect_logs import header, members, sample, write_eval
 from tests.support.paths import ROOT, SAMPLES
 
 REPORT = {
@@ -50,6 +51,23 @@ def test_what_is_there_is_found_whatever_lies_around_it(folder):
     assert (found.path.name, found.format) == ("model.run1.json", "swebench")
     assert detect(found.path) == [found]
     assert detect(folder / "picture.png") == []
+
+
+def test_beside_logs_of_one_tool_those_of_others_are_found(folder):
+    for name in ("a.eval", "b/c.eval", "deep/d.eval"):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        write_eval(path, members(sample("s"), head=header(eval={"eval_id": name})))
+    (folder / "b" / "model.run2.json").write_text(json.dumps(REPORT))
+
+    found = detect(folder)
+    done = call("import", folder)
+
+    assert [(one.format, one.path.name) for one in found] == [
+        ("inspect", "logs"), ("swebench", "model.run2.json"), ("swebench", "model.run1.json"),
+    ]  # fmt: skip
+    assert done.code == 0, done.err
+    assert len(list((folder.parent / "runs").iterdir())) == 5
 
 
 def test_what_an_import_keeps_is_no_find_of_its_own(folder):
