@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -23,7 +24,7 @@ from analyze.report.html.page import SitePlace, render_html
 from analyze.report.kept import kept_in
 from analyze.site.folder import INDEX, RUNS, SiteFolder, assets_from, page_name
 from analyze.site.keys import PageSettings, PlannedPage
-from schemas.errors import BenchError
+from schemas.errors import AnalyzeError, BenchError
 from schemas.run.model_names import with_names
 
 FEW = 8
@@ -129,8 +130,7 @@ def made_pages(
         site: the folder of the site.
 
     Raises:
-        AnalyzeError: the disk refuses.
-        BrokenProcessPool: a process was killed.
+        AnalyzeError: the disk refuses, or a process was killed.
     """
     texts_of = sorted({one for page in pages for one in (page.run_id, page.previous) if one})
     n_processes = min(os.cpu_count() or 1, MAX_PROCESSES)
@@ -150,6 +150,12 @@ def made_pages(
         try:
             for done in as_completed([pool.submit(_make, chunk) for chunk in chunks]):
                 yield from done.result()
+        except BrokenProcessPool:
+            message = (
+                "a process that makes pages was killed, most often since memory ran out; the same "
+                "command goes on with the pages that are missing"
+            )
+            raise AnalyzeError(message) from None
         finally:
             pool.shutdown(cancel_futures=True)
 

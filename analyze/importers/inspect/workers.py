@@ -9,6 +9,8 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from analyze.importers.inspect.archive import Archive
@@ -16,6 +18,7 @@ from analyze.importers.inspect.log import EvalFile, Log
 from analyze.importers.inspect.row import Notes, Place, packed_of
 from analyze.importers.inspect.samples import Entry, Part, SampleError, Samples
 from analyze.importers.lines import Packed
+from schemas.errors import AnalyzeError
 
 MIN_BYTES = 1 << 23
 """Of logs, as they lie on the disk; from here on processes are worth their start."""
@@ -91,7 +94,7 @@ class LineMakers:
             notes: takes what was not understood.
 
         Raises:
-            BrokenProcessPool: while they come, a process was killed.
+            AnalyzeError: a process was killed, now or while they come.
             OSError: while they come, the file cannot be read.
         """
         self.start()
@@ -113,7 +116,8 @@ class LineMakers:
             if some is None:
                 return
             part = log.part([one.entry for one in some])
-            begun.append(self._pool.submit(_make, part, some, place))
+            with _alive():
+                begun.append(self._pool.submit(_make, part, some, place))
             self._n_waiting += 1
 
     def _taken(
@@ -121,12 +125,26 @@ class LineMakers:
         begun: deque[Future[tuple[list[Made], Notes]]],
     ) -> Iterator[Made]:  # fmt: skip
         while begun:
-            rows, more = begun.popleft().result()
+            with _alive():
+                rows, more = begun.popleft().result()
             self._n_waiting -= 1
             self._submit(log, chunks, place, begun)
             notes.values.update(more.values)
             notes.shown = more.shown | notes.shown
             yield from rows
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    """Say in a sentence that a process is gone."""
+    try:
+        yield
+    except BrokenProcessPool:
+        message = (
+            "a process that reads samples was killed, most often since memory ran out; nothing of "
+            "this log was imported, and the same command tries again"
+        )
+        raise AnalyzeError(message) from None
 
 
 def _chunks(log: EvalFile, jobs: Sequence[Job]) -> Iterator[list[Job]]:

@@ -374,7 +374,7 @@ def started(folder):
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, None])
 def test_stopped_build_leaves_no_process_and_is_gone_on_with(many, tmp_path, number, monkeypatch):
     shutil.copytree(many / "runs", tmp_path / "runs")
     process = started(tmp_path)
@@ -382,11 +382,14 @@ def test_stopped_build_leaves_no_process_and_is_gone_on_with(many, tmp_path, num
     assert helpers
     if number == signal.SIGINT:
         os.killpg(process.pid, number)  # as a terminal does
-    else:
+    elif number == signal.SIGKILL:
         process.send_signal(number)
+    else:  # as a machine without memory does
+        next(one for one in helpers if any("spawn_main" in word for word in one.cmdline())).kill()
     out, err = process.communicate(timeout=30)
     assert process.returncode != 0
     assert "Traceback" not in err
+    assert ("a process that makes pages was killed" in err) == (number is None)
     psutil.wait_procs(helpers, timeout=15)
     assert not any(one.is_running() for one in helpers)
     assert not list(tmp_path.glob("site/**/*.tmp*"))

@@ -1,6 +1,7 @@
 """Logs of Inspect of every shape become the same rows."""
 
 import json
+import multiprocessing
 import os
 import shutil
 
@@ -10,7 +11,7 @@ from analyze.importers.detect import detect
 from analyze.importers.inspect import archive, import_inspect, workers
 from analyze.importers.inspect.json_document import JsonDocument
 from analyze.importers.inspect.values import items_in
-from schemas.errors import ConfigError
+from schemas.errors import AnalyzeError, ConfigError
 from schemas.run.import_record import load_import_record
 from tests.support.imported_rows import latest_of, results_of, trace_of
 from tests.support.inspect_logs import (
@@ -310,3 +311,24 @@ def test_many_logs_are_read_ahead_and_each_is_the_run_that_it_is_alone(
         for name in ("results.jsonl", "import.json"):
             assert (one.run_dir / name).read_bytes() == (other.run_dir / name).read_bytes()
     assert [one.is_new for one in again] == [False] * len(again)
+
+
+def test_a_killed_process_is_said_and_nothing_is_half_written(tmp_path, runs_dir, monkeypatch):
+    path = write_eval(tmp_path / "log.eval", members(*map(sample, "abc"), head=HEAD))
+    monkeypatch.setattr(workers, "MIN_BYTES", 0)
+    monkeypatch.setattr(workers.os, "cpu_count", lambda: 2)
+    start = workers.LineMakers.start
+
+    def start_and_kill(makers):
+        start(makers)
+        for child in multiprocessing.active_children():
+            child.kill()
+            child.join()
+
+    monkeypatch.setattr(workers.LineMakers, "start", start_and_kill)
+    with pytest.raises(AnalyzeError, match="a process that reads samples was killed"):
+        import_inspect(path, runs_dir)
+
+    assert not runs_dir.exists() or not any(runs_dir.iterdir())
+    monkeypatch.setattr(workers.LineMakers, "start", start)
+    assert imported(path, runs_dir).n_trials == 3
