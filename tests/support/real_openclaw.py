@@ -31,20 +31,21 @@ def real_image():
 
 
 def containers(of=None):
-    """Return containers whose owner's folder lies below one, or is there no more.
+    """Return containers whose owner's folder lies below one; without one, those whose is gone.
 
-    Other tests start containers beside these.
+    Tests of sandboxes start others beside these, of owners that never were and images of their own.
     """
     listed = subprocess.run(
-        ["podman", "ps", "--all", "--filter", "label=benchlake.sandbox",
-         "--format", '{{.ID}} {{index .Labels "benchlake.sandbox"}}'],
+        ["podman", "ps", "--all", "--filter", "label=benchlake.sandbox", "--format",
+         '{{.ID}} {{index .Labels "benchlake.test"}} {{index .Labels "benchlake.sandbox"}}'],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = []
     for line in listed.stdout.splitlines():
-        number, _, owner = line.partition(" ")
+        number, test, owner = line.split(" ", 2)
         folder = Path(owner[owner.find("/") :])
-        if not folder.exists() or (of is not None and folder.is_relative_to(of)):
+        is_left = not folder.exists() if of is None else folder.is_relative_to(of)
+        if is_left and not test:
             found.append(number)
     return found
 
