@@ -4,11 +4,13 @@
     python benchmarks/inspect_logs.py --quick              6,000 samples, one round
     python benchmarks/inspect_logs.py --samples 360000     2 GB of small samples
     python benchmarks/inspect_logs.py --large              2 GB in 500 samples
+    python benchmarks/inspect_logs.py --samples 30000 --logs 300
 
-A made log is imported, and brought into the lake with its steps; each is a process of its own, from
-start to end. Where the pinned Inspect is (`make inspect`), its `samples_df` reads the same log in
-the same round: from summaries, and with messages, for which it reads whole samples. Exits 1 when
-a must is missed; times on a busy machine say little, the ratios of one round more.
+A made log, or a folder of several, is imported, and brought into the lake with its steps; each is a
+process of its own, from start to end. Where the pinned Inspect is (`make inspect`), its
+`samples_df` reads the same log in the same round: from summaries, and with messages, for which it
+reads whole samples. Exits 1 when a must is missed; times on a busy machine say little, the ratios
+of one round more.
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ FRAMEWORK = 2_000
 """Bytes of a sample that are no text of its model."""
 
 MUST_RATE, MUST_MB, MUST_RATIO = 8_000, 1_000, 3
-"""Of an import: samples a second, peak memory, how many times as fast as the tool's summaries."""
+"""Of an import: samples a second, peak memory, how many times as fast as the tool's frame with
+messages, for which it reads whole samples, as the import does."""
 
 WORDS = ("lake", "river", "stone", "cloud", "forest", "number", "seven", "because", "where", "of")
 MODEL, AT = "mockllm/model", "2026-01-01T00:00:00+00:00"
@@ -57,12 +60,12 @@ print(len(samples_df(sys.argv[1], columns=columns, quiet=True)))
 """
 
 
-def head(n: int) -> dict[str, Any]:
+def head(n: int, eval_id: str) -> dict[str, Any]:
     """Return the head of a log."""
     config = {"epochs": 1}
     dataset = {"name": "made", "samples": n, "sample_ids": list(range(1, n + 1))}
     spec = {
-        "eval_id": "made", "run_id": "made", "created": AT, "task": "made", "task_id": "made",
+        "eval_id": eval_id, "run_id": eval_id, "created": AT, "task": "made", "task_id": "made",
         "task_version": 0, "dataset": dataset, "model": MODEL, "config": config,
     }  # fmt: skip
     metrics = {"accuracy": {"name": "accuracy", "value": 0.5}}
@@ -75,7 +78,7 @@ def head(n: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def sample(number: int, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def sample(number: int, text: str, eval_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a sample and its summary: a question, an answer, one request."""
     answer = {"role": "assistant", "content": text, "id": f"a{number}", "source": "generate"}
     asked = {"role": "user", "content": f"{number}: {text[:200]}", "id": f"q{number}"}
@@ -89,7 +92,8 @@ def sample(number: int, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
     scores = {"match": {"value": "CI"[number % 2], "answer": text[:20]}}
     both = {
         "id": number, "epoch": 1, "input": asked["content"], "target": text[:20],
-        "uuid": f"s{number}", "scores": scores, "metadata": {}, "model_usage": {MODEL: USAGE},
+        "uuid": f"{eval_id}-{number}", "scores": scores, "metadata": {},
+        "model_usage": {MODEL: USAGE},
         "started_at": AT, "completed_at": AT, "total_time": 0.6, "working_time": 0.5,
     }  # fmt: skip
     more = {"messages": [asked, answer], "output": output, "store": {}, "events": [event]}
@@ -98,20 +102,20 @@ def sample(number: int, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def write_log(path: Path, n: int, n_bytes: int) -> int:
     """Write a log; return the bytes of its samples, unpacked."""
-    chance, total = random.Random(1), 0
+    chance, total, eval_id = random.Random(1), 0, path.stem
     pool = " ".join(chance.choices(WORDS, k=n_bytes))
     third = max(1, (n_bytes - FRAMEWORK) // 3)
     summaries = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as log:
         for number in range(1, n + 1):
             begin = chance.randrange(len(pool) - third)
-            whole, short = sample(number, pool[begin : begin + third])
+            whole, short = sample(number, pool[begin : begin + third], eval_id)
             content = json.dumps(whole)
             total += len(content)
             log.writestr(f"samples/{number}_epoch_1.json", content)
             summaries.append(json.dumps(short))
         log.writestr("summaries.json", f"[{','.join(summaries)}]")
-        log.writestr("header.json", json.dumps(head(n)))
+        log.writestr("header.json", json.dumps(head(n, eval_id)))
     return total
 
 
@@ -141,18 +145,18 @@ def took(command: list[str], folder: Path, env: dict[str, str] | None = None) ->
     return Took(done.wall_s, peak_mb)
 
 
-def one_round(log: Path, folder: Path, python: str, *, with_peer: bool) -> dict[str, Took]:
+def one_round(logs: Path, folder: Path, python: str, *, with_peer: bool) -> dict[str, Took]:
     """Import, sync and read by the tool itself; return what each took."""
     shutil.rmtree(folder / "runs", ignore_errors=True)
     analyze = [python, "-P", "-m", "analyze"]
     done = {
-        "import": took([*analyze, "import", "inspect", str(log), "--runs", "runs"], folder),
+        "import": took([*analyze, "import", "inspect", str(logs), "--runs", "runs"], folder),
         "sync": took([*analyze, "sync", "--runs", "runs"], folder),
     }
     if with_peer:
         env = {"PATH": os.environ["PATH"], "HOME": str(folder), "INSPECT_DISPLAY": "none"}
         for kind in ("summaries", "messages"):
-            command = [str(PEER), "-c", FRAME, str(log), kind]
+            command = [str(PEER), "-c", FRAME, str(logs), kind]
             done[kind] = took(command, folder, env)
     return done
 
@@ -161,11 +165,15 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     """Return the medians of all rounds."""
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        log = folder / "made.eval"
-        n_bytes = write_log(log, options.samples, options.bytes)
+        logs = folder / "logs"
+        logs.mkdir()
+        n_bytes = sum(
+            write_log(logs / f"made{number}.eval", options.samples // options.logs, options.bytes)
+            for number in range(options.logs)
+        )
         with_peer = PEER.exists() and not options.alone
         rounds = [
-            one_round(log, folder, options.python, with_peer=with_peer)
+            one_round(logs, folder, options.python, with_peer=with_peer)
             for _ in range(options.rounds)
         ]
     found: dict[str, Any] = {"samples": options.samples, "unpacked_mb": round(n_bytes / 1e6)}
@@ -189,6 +197,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="6,000 samples, one round")
     parser.add_argument("--large", action="store_true", help="500 samples of 4 MB")
     parser.add_argument("--samples", type=int, help="of the log")
+    parser.add_argument("--logs", type=int, default=1, help="that the samples are spread over")
     parser.add_argument("--bytes", type=int, help="of JSON of a sample, about")
     parser.add_argument("--rounds", type=int, help="by default three")
     parser.add_argument("--alone", action="store_true", help="without the tool itself")
@@ -210,7 +219,7 @@ def main() -> None:
     is_missed = found["import_mb"] > MUST_MB
     if not (options.large or options.quick):
         is_missed |= found["import_per_s"] < MUST_RATE
-        is_missed |= found.get("summaries_ratio", MUST_RATIO) < MUST_RATIO
+        is_missed |= found.get("messages_ratio", MUST_RATIO) < MUST_RATIO
     sys.exit(is_missed)
 
 

@@ -87,7 +87,10 @@ def look(
     wanted = "html"
     if output is not None and is_site(form, output):
         if run is not None:
-            message = "--run is of one run, and a folder for --output asks for a site of all runs"
+            message = (
+                "--run is of one run, and a folder for --output asks for a site of all runs; "
+                "for the one: -o report.html"
+            )
             raise typer.BadParameter(message)
         folder = SiteFolder(output, force=force, holds=LOOK)
     else:
