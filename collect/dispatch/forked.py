@@ -12,6 +12,8 @@ import select
 import signal
 import subprocess
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +23,9 @@ from schemas.io.own_files import open_own
 
 TASKS = Path("/proc/self/task")
 """The threads of this process."""
+
+ENDING_S = 0.2
+"""How long the system may take to remove a thread that has ended and was waited for."""
 
 
 class Forked:
@@ -53,11 +58,21 @@ class Forked:
 
 
 def may_fork() -> bool:
-    """Return whether a process made of this one would be whole: on Linux, of one thread."""
+    """Return whether a process made of this one would be whole: on Linux, of one thread.
+
+    Threads that have ended are waited for: `join` returns before the system has removed them.
+    """
+    if not hasattr(os, "pidfd_open"):
+        return False
+    until = time.monotonic() + ENDING_S
     try:
-        return hasattr(os, "pidfd_open") and len([*TASKS.iterdir()]) == 1
+        while len([*TASKS.iterdir()]) > 1:
+            if threading.active_count() > 1 or time.monotonic() > until:
+                return False
+            time.sleep(0.001)
     except OSError:
         return False
+    return True
 
 
 def forked(run_dir: Path, entry: Callable[[], int]) -> Forked:

@@ -263,8 +263,7 @@ class Examiner:
 
 def _command(script: Path, folders: Folders) -> Command:
     """Return what runs a script: a copy of it, which whoever runs it inside can read."""
-    copied = folders.workspace.parent / "script"
-    copied.mkdir()
+    copied = folders.added("script")
     shutil.copyfile(script, copied / script.name)
     (copied / script.name).chmod(0o755)
     inside = f"{SCRIPT_INSIDE}/{script.name}"

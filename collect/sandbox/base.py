@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,20 @@ class Folders:
     def etc(self) -> Path:
         """The made /etc, the same for all trials."""
         return self.workspace.parent.parent / "etc"
+
+    def added(self, name: str) -> Path:
+        """Return one more folder of the trial, made where it is not there.
+
+        For files that are bound into its commands: the collector fills it, and the helper removes
+        it, whichever user either is.
+        """
+        folder = self.workspace.parent / name
+        folder.mkdir(exist_ok=True)
+        folder.chmod(0o755)
+        if os.geteuid() == 0:
+            owner = self.workspace.stat()
+            os.chown(folder, owner.st_uid, owner.st_gid)
+        return folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

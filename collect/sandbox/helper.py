@@ -184,8 +184,9 @@ class Helper:
     def serve(self) -> None:
         """Work until the collector is gone and nothing runs any more."""
         self._answer(0, {"scratch": str(self._scratch.path)})
-        for folder in dead_ones(self._scratch.path):
-            end_commands(folder)
+        dead = [*dead_ones(self._scratch.path)]
+        end_commands(dead)
+        for folder in dead:
             with contextlib.suppress(OSError):  # the next helper may have more room
                 self._remove(folder)
         deadline = float("inf")

@@ -14,7 +14,7 @@ import signal
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -158,20 +158,21 @@ def dead_ones(own: Path) -> Iterator[Path]:
                 os.close(handle)
 
 
-def end_commands(folder: Path) -> None:
-    """End what a helper that was killed left running, and wait a moment for it to be gone.
+def end_commands(folders: Sequence[Path]) -> None:
+    """End what helpers that were killed left running, and wait a moment for it to be gone.
 
     bwrap ends with its parent, but not where that died in the few milliseconds before it asked the
     kernel for this.
     """
-    left = [pid for pid in _processes() if _is_command(pid, os.fsencode(folder))]
+    if not folders:
+        return
+    trials = tuple(os.fsencode(folder) + b"/" for folder in folders)
+    left = [pid for pid in _processes() if _is_command(pid, trials)]
     for pid in left:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + GONE_S
-    while time.monotonic() < deadline and any(
-        _is_command(pid, os.fsencode(folder)) for pid in left
-    ):
+    while time.monotonic() < deadline and any(_is_command(pid, trials) for pid in left):
         time.sleep(GONE_S / 100)
 
 
@@ -180,13 +181,13 @@ def _processes() -> Iterator[int]:
         yield from (int(entry.name) for entry in entries if entry.name.isdecimal())
 
 
-def _is_command(pid: int, folder: bytes) -> bool:
-    """Return whether a process is bwrap with one of a scratch folder's trials."""
+def _is_command(pid: int, trials: tuple[bytes, ...]) -> bool:
+    """Return whether a process is bwrap with a path that begins as one of some trials' do."""
     try:
         name, *words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return name.endswith(b"/bwrap") and any(word.startswith(folder + b"/") for word in words)
+    return name.endswith(b"/bwrap") and any(word.startswith(trials) for word in words)
 
 
 def is_abandoned(path: Path) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from collect.config import LoadedCase
@@ -62,9 +61,11 @@ class CommandRunner(AgentRunner):
         number = len(attempt.turns) + 1
         binds = [place.programs[attempt.agent_id]] if attempt.agent_id in place.programs else []
         if command.prompt == "file":
-            _prompts(attempt).mkdir(exist_ok=True)
-            (_prompts(attempt) / f"{number}.txt").write_text(text, encoding="utf-8")
-            binds.append((str(_prompts(attempt)), PROMPTS))
+            prompts = attempt.folders.added("prompts")  # its agent writes nothing there
+            prompt = prompts / f"{number}.txt"
+            prompt.write_text(text, encoding="utf-8")
+            prompt.chmod(0o644)
+            binds.append((str(prompts), PROMPTS))
         argv = command.argv if number == 1 or not command.next_argv else command.next_argv
         return place.inside.command(
             [word.format(**values) for word in argv],
@@ -146,11 +147,6 @@ class CommandRunner(AgentRunner):
         attempt.usage_texts.append(text)
         if (found := usage_in(declared, attempt.usage_texts)) is not None:
             attempt.usage, attempt.cost_usd = found
-
-
-def _prompts(attempt: Attempt) -> Path:
-    """Return where the prompts of a trial lie: its agent reads them, and writes nothing there."""
-    return attempt.folders.workspace.parent / "prompts"
 
 
 def _last_line(printed: Printed) -> str:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support import kept_run
+from tests.support.cage import temporary_folder
 from tests.support.sandboxes import sandboxed
 
 EXACT = {"type": "exact", "value": "42"}
@@ -184,7 +185,9 @@ def test_a_script_is_locked_in(project, oracle):
     kept = sibling_file(path, "kept.txt", "x")
     sibling_file(path, "solve.sh", f"rm -f {kept}; touch {path.parent}/made; id -u > out; echo 42")
 
-    code, _ = oracle()
+    with temporary_folder() as temporary:
+        code, _ = oracle()
+        assert [*temporary.iterdir()] == [], "whoever is root"
 
     assert code == 0
     assert kept.exists()

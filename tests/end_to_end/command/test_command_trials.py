@@ -8,6 +8,7 @@ import pytest
 
 from analyze.api import open_history
 from tests.support.agent_bench import KEY
+from tests.support.cage import scratch_folders, temporary_folder
 from tests.support.command_bench import AGENT, COMMAND, CommandBench
 
 pytestmark = pytest.mark.agents
@@ -158,9 +159,11 @@ def test_a_prompt_may_be_a_file_or_a_word(bench, prompt):
     if prompt == "argument":
         line = 'printf %s "$1" > /tmp/asked; python3 {program}/agent.py /tmp/asked'
         argv = ["sh", "-c", line, "sh", "{prompt}"]
-    row = ask(
-        bench, COMMAND | {"argv": argv, "prompt": prompt, "next_argv": []}, {"agent.py": AGENT}
-    )
+    with temporary_folder() as temporary:
+        row = ask(
+            bench, COMMAND | {"argv": argv, "prompt": prompt, "next_argv": []}, {"agent.py": AGENT}
+        )
+        assert scratch_folders(temporary) == [], "whoever is root"
 
     assert (row["status"], row["raw_output"]) == ("success", "Made"), row
 
