@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from collect.config.endpoints import PROVIDERS
 from collect.local.weights import find_weights
@@ -100,6 +101,11 @@ def pytest_configure(config):
     if "PYTEST_DEBUG_TEMPROOT" not in os.environ and has_room():
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
     config.option.loadscopereorder = False
+    # How long an example takes on a busy machine says nothing of what it shows.
+    settings.register_profile(
+        "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("any machine")
 
 
 def has_room():

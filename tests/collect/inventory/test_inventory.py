@@ -4,15 +4,15 @@ import asyncio
 import json
 import os
 import subprocess
-import time
 
 import pytest
 
 from collect.inventory.git import config_commit
-from collect.inventory.inventory import QUICK_S, Stocktaking
+from collect.inventory.inventory import Stocktaking
 from collect.inventory.model_builds import look_up, with_builds
 from schemas.run.inventory import CommandError, Inventory
 from tests.collect.execute.test_builds import ONE, ollama
+from tests.support.kept_run import wait_for
 from tests.support.run_rows import inventory
 
 LIST = "NAME            ID      SIZE    MODIFIED\nllama:latest    aaa     2.0 GB  2 days ago"
@@ -35,19 +35,18 @@ def bin_(tmp_path, monkeypatch):
     return make
 
 
-def take(inputs, run_dir=None, stay=0.0):
-    """Return the first inventory, and how long it took."""
+def take(inputs, run_dir=None, then=None):
+    """Return the first inventory; `then` is called before what is still asked is given a moment."""
 
     async def go():
         async with Stocktaking(inputs) as stock:
             builds = await look_up(inputs.models)
-            began = time.monotonic()
             first = await stock.first(builds)
-            took = time.monotonic() - began
             if run_dir is not None:
                 stock.complete_in(run_dir)
-            await asyncio.sleep(stay)
-            return first, took
+            if then is not None:
+                await asyncio.to_thread(then)
+            return first
 
     return asyncio.run(go())
 
@@ -63,7 +62,7 @@ def test_versions_are_numbers_and_what_is_missing_says_so(project, bin_, monkeyp
     bin_("docker", '[ $1 = --version ] && { echo "Docker version 28.2.2, build e6"; exit 0; };'
          'echo "Cannot connect to the Docker daemon" >&2; exit 1')  # fmt: skip
 
-    taken, _ = take(project.load())
+    taken = take(project.load())
 
     assert taken.versions == {
         "ollama": "0.12.3",
@@ -81,13 +80,16 @@ def test_versions_are_numbers_and_what_is_missing_says_so(project, bin_, monkeyp
     assert taken.config_commit == CommandError(error="git is not installed")
 
 
-def test_what_is_slow_holds_up_no_run_and_completes_the_file_meanwhile(project, bin_, tmp_path):
+def test_what_is_slow_holds_up_no_run_and_completes_the_file_meanwhile(
+    project, bin_, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("collect.inventory.inventory.LAST_S", 60.0)
     project.case()
-    bin_("claude", "sleep 0.6; echo 2.1.197")
+    first_is_there = tmp_path / "first"
+    bin_("claude", f"until [ -e {first_is_there} ]; do sleep 0.02; done; echo 2.1.197")
 
-    first, took = take(project.load(), run_dir=tmp_path, stay=1.5)
+    first = take(project.load(), run_dir=tmp_path, then=first_is_there.touch)
 
-    assert took < QUICK_S + 0.3
     assert first.claude_version == CommandError(error="no answer before the first request")
     whole = Inventory.model_validate_json((tmp_path / "inventory.json").read_bytes())
     assert (whole.run_id, whole.claude_version) == (tmp_path.name, "2.1.197")
@@ -97,14 +99,18 @@ def test_what_is_slow_holds_up_no_run_and_completes_the_file_meanwhile(project, 
 def test_what_never_answers_is_ended_with_the_run(project, bin_, tmp_path, monkeypatch):
     monkeypatch.setattr("collect.inventory.inventory.LAST_S", 0.2)
     project.case()
-    bin_("openclaw", f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    pid = tmp_path / "pid"
+    bin_("openclaw", f"echo $$ > {pid}; exec sleep 60")
 
-    take(project.load(), run_dir=tmp_path, stay=0.5)
+    def is_asked():
+        return pid.exists() and pid.read_text()
+
+    take(project.load(), run_dir=tmp_path, then=lambda: wait_for(is_asked))
 
     whole = json.loads((tmp_path / "inventory.json").read_text())
     assert whole["versions"]["openclaw"] == {"error": "no answer before the first request"}
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        os.kill(int(pid.read_text()), 0)
 
 
 def test_a_cli_that_a_model_uses_is_asked_once(project, bin_, tmp_path):
@@ -113,7 +119,7 @@ def test_a_cli_that_a_model_uses_is_asked_once(project, bin_, tmp_path):
                            "base_url": "http://127.0.0.1:9"}])  # fmt: skip
     bin_("claude", f"echo >> {tmp_path}/calls; echo '2.1.197 (Claude Code)'")
 
-    taken, _ = take(project.load())
+    taken = take(project.load())
 
     assert (tmp_path / "calls").read_text() == "\n"
     assert taken.versions["claude"] == "2.1.197"
@@ -143,7 +149,7 @@ def test_local_models_are_described_by_their_own_server(project, endpoint, monke
         base | {"model_id": "gone", "requested_model": "other"},
     ])  # fmt: skip
 
-    taken, _ = take(project.load())
+    taken = take(project.load())
 
     one, gone = taken.served_models
     assert one.model_dump() == {
@@ -162,7 +168,7 @@ def test_another_server_is_told_from_one_that_is_not_there(
     address = endpoint.base_url if port == "its own" else f"http://127.0.0.1:{free_port}/v1"
     project.model(base_url=address)
 
-    taken, _ = take(project.load())
+    taken = take(project.load())
 
     assert taken.served_models[0].is_ollama is is_ollama
     assert endpoint.requests == []

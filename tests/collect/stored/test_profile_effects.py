@@ -102,14 +102,14 @@ def test_so_many_are_asked_at_once(judged):
 
 
 def test_an_answer_has_a_time_limit(judged):
-    judged.model.seconds = 5.0
+    judged.model.seconds = 15.0
     judged.profile(judge={"timeout_seconds": 0.3, "retries": 0})
     judged.run()
     began = time.monotonic()
 
     judged.evaluate(code=1)
 
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 12
     assert judged.lines("judge_iteration")[0]["failure"] == "judge_down"
 
 

@@ -188,7 +188,7 @@ SUBJECTS = [
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # `[[]`, which both read alike
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(ATOMS), max_size=7).map("".join))
 def test_accepted_patterns_mean_the_same_to_both_engines(pattern: str) -> None:
     try:

@@ -688,7 +688,7 @@ def leaves(value):
 
 
 @given(old_reports())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_older_report_becomes_a_valid_one_and_loses_nothing(data):
     before = copy.deepcopy(data)
 
@@ -704,7 +704,7 @@ def test_any_older_report_becomes_a_valid_one_and_loses_nothing(data):
 
 
 @given(old_reports())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_migrated_report_is_written_and_read_as_it_is(data):
     report = migrate_v1_to_v2(data)
 
@@ -723,7 +723,7 @@ def test_a_migrated_report_is_written_and_read_as_it_is(data):
     ),
     max_leaves=25,
 ))  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_value_at_all_gives_a_valid_report_or_findings(data):
     moves, findings = outcome(data)
 

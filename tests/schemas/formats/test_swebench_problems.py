@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.formats.swebench import prediction_problems, swebench_problems
@@ -141,14 +141,12 @@ def test_a_key_that_no_file_can_hold_hides_no_other_mistake():
     assert errors == [("bad_value", ""), ("wrong_type", "/resolved_ids/0")]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(json_values)
 def test_any_json_gives_findings_and_never_an_exception(value):
     for problems in (swebench_problems, prediction_problems):
         assert isinstance(problems(value), tuple)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(sorted(GOOD)), json_values)
 def test_any_value_in_any_field_gives_findings_and_never_an_exception(name, value):
     assert all(one.message for one in swebench_problems(GOOD | {name: value}))

@@ -88,7 +88,7 @@ def one_by_one(lines):
 
 
 @pytest.mark.peers
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(ANY_LINE, max_size=8))
 def test_lines_read_at_once_are_lines_read_one_by_one(lines):
     lines = [part + b"\n" for line in lines for part in line[:-1].split(b"\n")]
@@ -140,7 +140,7 @@ TRIALS = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(TRIALS, max_size=4), st.booleans())
 def test_a_plan_read_at_once_is_its_trials(trials, is_spaced):
     lines = [plan_line(trial) for trial in trials]

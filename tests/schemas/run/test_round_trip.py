@@ -81,7 +81,7 @@ def through_parquet(record):
     return record_of(type(record), row)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(RESULTS)
 def test_a_result_survives_every_border(result):
     line = result.model_dump_json()
@@ -93,7 +93,7 @@ def test_a_result_survives_every_border(result):
     assert back.model_dump_json() == line
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(EVENTS)
 def test_an_event_survives_every_border(event):
     read = Event.model_validate_json(event.model_dump_json(), strict=True)
@@ -101,7 +101,7 @@ def test_an_event_survives_every_border(event):
     assert through_parquet(read) == read == event
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(RESULTS)
 def test_a_line_is_one_line_of_standard_json(result):
     line = result.model_dump_json()
