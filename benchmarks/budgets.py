@@ -22,7 +22,8 @@ class Budget:
     row: str
     what: str
     unit: str
-    must: float
+    must: float | None
+    """None: a figure to know, which nothing is refused for."""
     stretch: float | None = None
     scale: Scale = "none"
     """Seconds are for a quiet reference machine: which calibration stretches them here."""
@@ -44,13 +45,20 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """Return `stretch`, `ok`, `MISSED` or that it was not measured."""
+        """Return `stretch`, `ok`, `MISSED`, a `figure` without a must, or that there is none."""
         if (figure := self.figure) is None:
             return "not measured"
-        if figure > self.budget.must * self.factor:
+        if self.must_here is not None and figure > self.must_here:
             return "MISSED"
         stretch = self.budget.stretch
-        return "stretch" if stretch is not None and figure <= stretch * self.factor else "ok"
+        if stretch is not None and figure <= stretch * self.factor:
+            return "stretch"
+        return "figure" if self.must_here is None else "ok"
+
+    @property
+    def must_here(self) -> float | None:
+        """Return the must as this machine has it; None where there is none."""
+        return None if self.budget.must is None else self.budget.must * self.factor
 
     def cells(self) -> list[str]:
         """Return the columns of the plain table."""
@@ -58,14 +66,15 @@ class Judged:
         figure = "-" if self.figure is None else f"{self.figure:.{digits}f}"
         if len(self.figures) > 1:
             figure += f" ({min(self.figures):.{digits}f}-{max(self.figures):.{digits}f})"
-        stretch = "-" if budget.stretch is None else f"{budget.stretch:g}"
-        here = f"{budget.must * self.factor:.2f}" if budget.scale != "none" else ""
+        must, stretch = ("-" if it is None else f"{it:g}" for it in (budget.must, budget.stretch))
+        is_scaled = self.must_here is not None and budget.scale != "none"
+        here = f"{self.must_here:.2f}" if is_scaled else ""
         return [
             budget.row,
             budget.what,
             budget.unit,
             figure,
-            f"{budget.must:g}",
+            must,
             stretch,
             here,
             self.verdict,
@@ -81,7 +90,7 @@ class Judged:
             "rounds": list(self.figures),
             "must": self.budget.must,
             "stretch": self.budget.stretch,
-            "must_here": self.budget.must * self.factor,
+            "must_here": self.must_here,
             "verdict": self.verdict,
         }
 

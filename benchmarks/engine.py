@@ -14,7 +14,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -124,30 +123,6 @@ def sync(runs_dir: Path) -> Callable[[], int]:
     return lambda: bring(runs_dir).n_rows
 
 
-def parse(log: Path, target: str) -> Callable[[], int]:
-    """Let the engine alone turn a log into Parquet: every column, nothing looked at twice."""
-    import duckdb  # noqa: PLC0415
-
-    connection = duckdb.connect()
-    kinds = ", ".join(f"{name}: '{kind}'" for name, kind in _columns_of_a_line(log).items())
-    query = (
-        f"copy (select * from read_json('{log}', format = 'newline_delimited', "
-        f"columns = {{{kinds}}})) "
-        f"to '{target}' (format parquet, compression zstd, compression_level 3)"
-    )
-    return lambda: int(connection.execute(query).fetchall()[0][0])
-
-
-def _columns_of_a_line(log: Path) -> dict[str, str]:
-    """Return the types of a result's fields, as they stand in the lake."""
-    tables = json.loads((files("schemas") / "json" / "lake.json").read_bytes())
-    kinds = {
-        column["name"]: column["type"] for name in ("results", "outputs") for column in tables[name]
-    }
-    with log.open() as lines:
-        return {name: kinds[name] for name in json.loads(next(lines))}
-
-
 TASKS: dict[str, Callable[..., Callable[[], int]]] = {
     "view": view,
     "stream": stream,
@@ -155,7 +130,6 @@ TASKS: dict[str, Callable[..., Callable[[], int]]] = {
     "scan": scan,
     "size": size,
     "sync": sync,
-    "parse": parse,
 }
 
 

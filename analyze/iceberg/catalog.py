@@ -23,7 +23,7 @@ from pyiceberg.io.pyarrow import parquet_files_to_data_files
 from pyiceberg.table import TableProperties
 from sqlalchemy.exc import SQLAlchemyError
 
-from analyze.lake.raw_tables import connect, declare, layouts_of
+from analyze.lake.raw_tables import connect, declared, layouts_of
 from schemas.errors import AnalyzeError, display_path
 from schemas.lake import ALIASES, TABLE_NAMES, Lake, LakeBusy, live_files
 
@@ -180,8 +180,7 @@ def _forget_older(catalog: SqlCatalog, name: str) -> None:
 
 def _schemas() -> dict[str, pa.Schema]:
     """Return the declared columns of every table; each may be null, as in files of before it."""
-    with connect(threads=1) as engine:
-        declare(engine, TABLES)
+    with connect(threads=1) as engine, declared(engine, TABLES):
         return {table: engine.sql(f"from raw_{table}").to_arrow_table().schema for table in TABLES}
 
 

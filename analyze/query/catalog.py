@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import duckdb
 
 from analyze.lake.overlay import RAW_TABLES, literal, read_sql
-from analyze.lake.raw_tables import declare, engine_errors, fill
+from analyze.lake.raw_tables import declared, engine_errors, fill
 
 if TYPE_CHECKING:
     from analyze.contracts.base import ViewRow
@@ -260,8 +260,8 @@ def prepare(
         ViewError: a view cannot be created, or a file not be read.
     """
     tables = [table for table in RAW_TABLES if f"raw_{table}" in needed]
-    declare(connection, tables)
-    create_views(connection, only=needed, described=described)
+    with declared(connection, tables):
+        create_views(connection, only=needed, described=described)
     return fill(connection, lake, tables, run_id=run_id, evaluation_profile=evaluation_profile)
 
 

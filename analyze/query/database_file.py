@@ -9,7 +9,7 @@ import duckdb
 
 from analyze.contracts import meaning_of
 from analyze.lake.overlay import literal
-from analyze.lake.raw_tables import declare, engine_errors, fill
+from analyze.lake.raw_tables import declared, engine_errors, fill
 from analyze.lake.repair import retry_while_moving, settle
 from analyze.query.catalog import create_views
 from analyze.query.dictionary import RAW_GRAINS
@@ -66,8 +66,8 @@ def write_database(
         temporary.unlink(missing_ok=True)
         with duckdb.connect(temporary, config=STORAGE) as connection:
             connection.execute(CARDINALITY).fetchall()
-            declare(connection)
-            create_views(connection)
+            with declared(connection):
+                create_views(connection)
             files += fill(connection, lake, evaluation_profile=evaluation_profile)
             _describe_raw(connection)
             _sign(connection, lake)

@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection
 
 from analyze.contracts import meaning_of, meanings_of
 from analyze.lake.overlay import RAW_TABLES
-from analyze.lake.raw_tables import connect, declare
+from analyze.lake.raw_tables import connect, declared
 from analyze.query.catalog import NAMES, create_views, grain_of, portable_sql_of, sql_of
 from schemas.errors import ViewNotFound
 from schemas.lake import lake_columns
@@ -124,8 +124,7 @@ def page_of(name: str) -> ViewPage:
 @functools.cache
 def all_pages() -> dict[str, ViewPage]:
     """Return every view and raw table by its name, those for users first."""
-    with connect() as connection:
-        declare(connection)
+    with connect() as connection, declared(connection):
         create_views(connection, described=False)
         return {
             name: _page(connection, layer, name, grain)

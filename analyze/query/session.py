@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from analyze.lake.overlay import RAW_TABLES, literal
-from analyze.lake.raw_tables import connect, declare, engine_errors, fill
+from analyze.lake.raw_tables import connect, declared, engine_errors, fill
 from analyze.lake.repair import (
     interruptible,
     list_settled,
@@ -206,8 +206,9 @@ class Session:
         missing = set(needed) - self._there
         if missing:
             tables = [table for table in RAW_TABLES if f"raw_{table}" in missing]
-            declare(self._engine, tables)
-            create_views(self._engine, described=False, only=missing & NAMES.keys())
+            if views := missing & NAMES.keys():
+                with declared(self._engine, tables):
+                    create_views(self._engine, described=False, only=views)
             look = partial(
                 fill,
                 months=self._months,

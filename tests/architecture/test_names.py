@@ -20,6 +20,13 @@ PUBLISHED = {
 }
 """Names that others read in what is printed, and where they do."""
 
+PROSE = re.compile(
+    r"""#[^\n]*|\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+)
+"""Comments and texts, where such words may stand; what is left is quicker to look through."""
+
+WORD = re.compile("|".join(WORDS), re.IGNORECASE)
+
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -48,6 +55,8 @@ def given(node):
 
 def found_in(text):
     """Yield line and name of each name with a word that none may have."""
+    if WORD.search(PROSE.sub("", text)) is None:
+        return
     for node in ast.walk(ast.parse(text)):
         for name in given(node):
             if WORDS.intersection(words_of(name)):

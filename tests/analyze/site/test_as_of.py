@@ -67,7 +67,7 @@ def test_views_and_reports_as_of_each_run(history, tmp_path, request):
         run_ids = [run_id for (run_id,) in session.rows("select run_id from stg_runs order by 1")]
     assert run_ids
     with AsOfSession(runs_dir) as held:
-        for run_id in run_ids[::4]:
+        for run_id in run_ids[::6]:
             target = runs_up_to(runs_dir, run_id, tmp_path / "until" / run_id)
             held.stand_at(run_id)
             with open_session(target) as alone:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from analyze.contracts import CONTRACTS
-from analyze.lake.raw_tables import connect, declare, fill
+from analyze.lake.raw_tables import connect, declared, fill
 from analyze.query.catalog import create_views, sources_of
 from tests.support.made_steps import RAW, MadeSteps
 from tests.support.mirrored import table_of
@@ -30,13 +30,14 @@ DUST = 1e-13  # of limits that are 0 but for rounding
 def views(tmp_path_factory):
     """A connection with the marts, over raw tables that can be written to."""
     with connect(threads=1) as connection:
-        declare(connection)
-        fill(connection, tmp_path_factory.mktemp("none"), ("failure_types",))
+        with declared(connection):
+            for name in RAW:
+                connection.execute(f"create table rows_of_{name} as from raw_{name}")
+            needed = frozenset(MARTS).union(*map(sources_of, MARTS))
+            create_views(connection, described=False, only=needed)
         for name in RAW:
-            connection.execute(f"create table rows_of_{name} as from raw_{name}")
-            connection.execute(f"create or replace view raw_{name} as from rows_of_{name}")
-        needed = frozenset(MARTS).union(*map(sources_of, MARTS))
-        create_views(connection, described=False, only=needed)
+            connection.execute(f"create view raw_{name} as from rows_of_{name}")
+        fill(connection, tmp_path_factory.mktemp("none"), ("failure_types",))
         yield connection
 
 

@@ -6,7 +6,7 @@ import os
 import duckdb
 import pytest
 
-from analyze.lake.raw_tables import connect, declare
+from analyze.lake.raw_tables import connect, declared
 from analyze.query import dictionary
 from analyze.query.catalog import EVERYTHING, NAMES, create_views, named_in
 from analyze.query.dictionary import all_pages, page_of
@@ -61,15 +61,13 @@ def test_a_view_is_printed_for_other_engines(command):
 
 def test_a_script_for_other_engines_makes_every_view(command, tmp_path):
     script = command("views", "--portable").out
-    connection = connect()
-    declare(connection)
-    connection.execute(PORTABLE)
-    connection.execute(script)
+    with connect() as connection, declared(connection):
+        connection.execute(PORTABLE)
+        connection.execute(script)
 
-    views = connection.execute("select view_name from duckdb_views() where not internal").fetchall()
-    assert {name for (name,) in views if not name.startswith("raw_")} == set(NAMES)
-    assert connection.execute("select count(*) from model_summary").fetchall() == [(0,)]
-    connection.close()
+        views = "select view_name from duckdb_views() where not internal"
+        assert {name for (name,) in connection.execute(views).fetchall()} == set(NAMES)
+        assert connection.execute("select count(*) from model_summary").fetchall() == [(0,)]
 
 
 def test_a_view_that_is_not_there_names_the_nearest(command):
@@ -95,13 +93,10 @@ def test_every_column_of_a_mart_has_a_meaning():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_view_needs_no_more_than_the_views_its_text_names(name):
-    connection = connect()
-    declare(connection)
+    with connect() as connection, declared(connection):
+        create_views(connection, only=named_in(f"select * from {name}"), described=False)
 
-    create_views(connection, only=named_in(f"select * from {name}"), described=False)
-
-    assert connection.execute(f"select count(*) >= 0 from {name}").fetchall() == [(True,)]
-    connection.close()
+        assert connection.execute(f"select count(*) >= 0 from {name}").fetchall() == [(True,)]
 
 
 def test_the_dictionary_and_the_columns_of_the_lake_are_what_the_models_say(capsys):
