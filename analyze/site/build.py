@@ -12,6 +12,7 @@ from analyze.site.folder import INDEX, SiteFolder, assets_from
 from analyze.site.index import index_html
 from analyze.site.keys import PageSettings, planned_pages
 from analyze.site.pages import made_pages
+from schemas.errors import RunNotFound
 
 if TYPE_CHECKING:
     from analyze.query.session import Session
@@ -51,10 +52,14 @@ def build_site(
         progress: is told how many pages are done.
 
     Raises:
+        RunNotFound: there are no runs, where the site has pages of some; nothing is touched.
         AnalyzeError: the lake cannot be read, or the disk refuses.
     """
-    assets = folder.prepare(bundle)
     pages = planned_pages(session, settings)
+    if not pages and folder.has_pages:  # of another folder, more likely than of runs that are gone
+        newest = "latest"
+        raise RunNotFound(newest, session.runs_dir, ())
+    assets = folder.prepare(bundle)
     changed = [page for page in pages if folder.key_of(page.run_id) != page.key]
     problems: list[MadePage] = []
     for n_done, made in enumerate(made_pages(changed, settings, folder.path), 1):

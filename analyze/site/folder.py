@@ -101,6 +101,11 @@ class SiteFolder:
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return False
 
+    @property
+    def has_pages(self) -> bool:
+        """Whether it holds a page of any run."""
+        return bool(self._ours(RUNS, OUR_PAGE, ()))
+
     def prepare(self, bundle: Callable[[], str]) -> Assets:
         """Write what says that the folder is ours, and what all pages share; return their names.
 

@@ -301,6 +301,16 @@ def test_no_runs_yet_is_a_site_that_says_how_to_begin(tmp_path):
     assert "collect demo" in (tmp_path / "site" / "index.html").read_text()
 
 
+def test_a_folder_without_runs_empties_no_site(own):
+    before = stamps(own / "site")
+    (own / "other").mkdir()
+    with contextlib.chdir(own):
+        done = call("report", "other", "-o", "site")
+    assert (done.code, done.out) == (2, "")
+    assert "no run `latest` in other; there are no runs" in done.err
+    assert stamps(own / "site") == before
+
+
 def test_names_that_would_act_are_shown(tmp_path):
     made = Nights(tmp_path / "runs", **SMALL)
     for n, hostile in enumerate([one for one in STRINGS if one.isascii()][::9]):
