@@ -6,21 +6,16 @@ Each keeps what it has pulled and asks for what is new alone: what was pushed ne
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from analyze.share import open_shared
 from schemas.errors import UnusablePath, display_path
+from schemas.io.cache_folder import CACHE, cache_folder
 
 if TYPE_CHECKING:
     from analyze.share.pull import Pulled
-
-CACHE = "BENCHLAKE_CACHE"
-"""Variable that names another folder for what can be fetched again."""
 
 
 def replica_of(url: str, progress: Callable[[str], None]) -> tuple[Path, Pulled]:
@@ -34,10 +29,8 @@ def replica_of(url: str, progress: Callable[[str], None]) -> tuple[Path, Pulled]
     shared = open_shared(url)
     from analyze.share.pull import pull_runs  # noqa: PLC0415 - needs the library of shared lakes
 
-    override = os.environ.get(CACHE)
-    cache = Path(override) if override else platformdirs.user_cache_path("benchlake")
     name = hashlib.sha256(shared.location.url.encode()).hexdigest()[:16]
-    folder = cache / "shared" / name
+    folder = cache_folder() / "shared" / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return folder, pull_runs(folder, shared, progress=progress)

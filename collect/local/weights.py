@@ -10,7 +10,6 @@ from.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -18,10 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import platformdirs
-
 from collect.local import wheels
 from schemas.errors import LocalModelError
+from schemas.io.cache_folder import CACHE, cache_folder
 from schemas.io.files import copy_hashed
 from schemas.io.own_files import take_lock
 
@@ -36,7 +34,6 @@ ADVICE = (
     "`collect demo --model-file PATH`"
 )
 
-CACHE_VARIABLE = "BENCHLAKE_CACHE"
 SCRATCH_PREFIX = ".fetch-"
 
 
@@ -105,16 +102,14 @@ def fetch_weights(say: Callable[[str], None] = lambda _: None) -> Path:
             with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH_PREFIX) as scratch:
                 obtain(Path(scratch)).replace(final)
     except OSError as exc:
-        text = f"cannot keep the local model in {folder}: {exc}; {CACHE_VARIABLE} names another"
+        text = f"cannot keep the local model in {folder}: {exc}; {CACHE} names another"
         raise LocalModelError(text) from exc
     return final
 
 
 def _final_path() -> Path:
     """Return where the verified file lies; its name carries the hash it was verified against."""
-    override = os.environ.get(CACHE_VARIABLE)
-    cache = Path(override) if override else platformdirs.user_cache_path("benchlake")
-    return cache / "models" / f"{SHA256[:12]}-{Path(MEMBER).name}"
+    return cache_folder() / "models" / f"{SHA256[:12]}-{Path(MEMBER).name}"
 
 
 @contextmanager

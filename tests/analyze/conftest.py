@@ -101,4 +101,5 @@ def no_library() -> Iterator[None]:
     """Fetch a word in place of the charts' library, seconds each; a process of its own has it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analyze.report.html.chart_bundle.FETCH", "print('/* the library */')")
+        patch.setattr("analyze.report.html.chart_bundle._keep", lambda _: None)
         yield

@@ -439,7 +439,9 @@ def test_ctrl_c_leaves_no_half_of_a_page_and_no_process(small, tmp_path):
     working.mkdir()
     with subprocess.Popen(
         [sys.executable, "-m", "analyze", "report", str(small), "-o", "page.html"],
-        cwd=working, env=os.environ | {"PYTHONPATH": f"{modules}{os.pathsep}{ROOT}"},
+        cwd=working,
+        env=os.environ
+        | {"PYTHONPATH": f"{modules}{os.pathsep}{ROOT}", "BENCHLAKE_CACHE": str(tmp_path / "none")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as command:  # fmt: skip
         try:

