@@ -8,6 +8,7 @@ next page need not wait.
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -77,9 +78,15 @@ def _script_of(process: subprocess.Popen[bytes]) -> str:
 
 
 def _kept() -> str | None:
-    """Return the script that an earlier page has kept; None where it is another or was torn."""
+    """Return the script that an earlier page has kept; None where it is another or was torn.
+
+    One that another user wrote is not taken: it would act in every page.
+    """
     try:
-        mark, _, script = (cache_folder() / KEPT).read_bytes().partition(b"\n")
+        with (cache_folder() / KEPT).open("rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return None
+            mark, _, script = file.read().partition(b"\n")
     except OSError:
         return None
     return script.decode() if mark == _mark_of(script) else None
@@ -87,8 +94,10 @@ def _kept() -> str | None:
 
 def _keep(script: bytes) -> None:
     """Keep the script for the next page, where the cache can be written."""
+    folder = cache_folder()
+    if folder.parts[:1] == ("~",):  # of a user without a home
+        return
     with suppress(OSError):
-        folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(folder / KEPT) as temporary:
             temporary.write_bytes(_mark_of(script) + b"\n" + script)

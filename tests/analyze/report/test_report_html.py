@@ -7,6 +7,7 @@ import re
 import subprocess
 from html.parser import HTMLParser
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from markupsafe import Markup
@@ -439,8 +440,8 @@ def test_the_library_of_the_charts_can_stand_in_a_page(cache, monkeypatch):
     assert fetched_bundle() == script, "kept for the next page"
 
 
-@pytest.mark.parametrize("spoiled", ["torn", "other", "older", "none"])
-def test_what_is_kept_of_the_library_is_whole_and_of_this_version(cache, monkeypatch, spoiled):
+@pytest.mark.parametrize("spoiled", ["torn", "other", "older", "none", "another's"])
+def test_what_is_kept_of_the_library_is_whole_own_and_of_this_version(cache, monkeypatch, spoiled):
     monkeypatch.setattr("analyze.report.html.chart_bundle.FETCH", "print('/* one */')")
     assert fetched_bundle() == "/* one */\n"
     (kept,) = cache.iterdir()
@@ -454,12 +455,25 @@ def test_what_is_kept_of_the_library_is_whole_and_of_this_version(cache, monkeyp
         case "none":
             kept.unlink()
             kept.mkdir()
+        case "another's":
+            monkeypatch.setattr("os.geteuid", lambda: kept.stat().st_uid + 1)
 
     calls = []
     start = subprocess.Popen
     monkeypatch.setattr("subprocess.Popen", lambda *a, **k: calls.append(a) or start(*a, **k))
     assert fetched_bundle() == "/* one */\n"
     assert len(calls) == 1
+
+
+def test_where_there_is_no_home_nothing_of_the_library_is_kept(tmp_path, monkeypatch):
+    """Its folder would be one called `~`, wherever the command is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCHLAKE_CACHE", raising=False)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda _: Path("~/.cache/benchlake"))
+    monkeypatch.setattr("analyze.report.html.chart_bundle.FETCH", "print('/* one */')")
+
+    assert fetched_bundle() == "/* one */\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_library_that_cannot_be_had_is_told(monkeypatch):
