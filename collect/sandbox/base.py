@@ -69,10 +69,14 @@ class Folders:
         """
         folder = self.workspace.parent / name
         folder.mkdir(exist_ok=True)
-        folder.chmod(0o755)
-        if os.geteuid() == 0:
-            owner = self.workspace.stat()
-            os.chown(folder, owner.st_uid, owner.st_gid)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            os.fchmod(handle, 0o755)
+            if os.geteuid() == 0:
+                owner = self.workspace.stat()
+                os.fchown(handle, owner.st_uid, owner.st_gid)
+        finally:
+            os.close(handle)
         return folder
 
 
