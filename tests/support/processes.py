@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import psutil
@@ -73,7 +73,7 @@ def assert_mirrors_are_found():
         for run_dir in (folder / "r", Path("r")):
             with _halted(mirror_command(run_dir), folder) as pid:
                 for place in (folder, folder / "r"):
-                    assert _appears(pid, {MIRROR_MODULE}, place)
+                    assert _appears(pid, partial(_at_work, {MIRROR_MODULE}, place))
                 assert pid not in _ids(_at_work({MIRROR_MODULE}, folder / "other"))
 
 
@@ -83,7 +83,7 @@ def assert_collectors_are_found():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         with _halted(command("run", "--runs", folder), "/") as pid:
-            assert _appears(pid, {COLLECTOR}, folder)
+            assert _appears(pid, partial(_at_work, {COLLECTOR}, folder))
 
 
 @cache
@@ -92,7 +92,7 @@ def assert_servers_are_found():
     server = local_child.LocalModel([], api_key="none", start_seconds=1.0)
     try:
         os.kill(server.pid, signal.SIGSTOP)
-        assert server.pid in _ids(_servers(Path.cwd()))
+        assert _appears(server.pid, partial(_servers, Path.cwd()))
     finally:
         os.kill(server.pid, signal.SIGKILL)
         server.stop()
@@ -109,10 +109,13 @@ def _halted(command, cwd):
             process.kill()
 
 
-def _appears(pid, words, folder):
-    """Return whether a process is found at work, within the time that a busy machine takes."""
+def _appears(pid, look):
+    """Return whether a process is found, within the time that a busy machine takes.
+
+    Whoever starts one hears that it began before the system has its command line.
+    """
     deadline = time.monotonic() + 10
-    while pid not in _ids(_at_work(words, folder)):
+    while pid not in _ids(look()):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
